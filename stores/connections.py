@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import redis
-import redis.asyncio
-from redis.asyncio.cluster import RedisCluster as AsyncRedisCluster
+from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.cluster import RedisCluster
 from redis.exceptions import RedisError
@@ -18,7 +17,6 @@ from schemas.errors import StoreUnavailable
 from schemas.settings import Settings
 
 AnyRedis = redis.Redis | RedisCluster
-AnyAsyncRedis = redis.asyncio.Redis | AsyncRedisCluster
 
 
 def connect_redis(settings: Settings) -> AnyRedis:
@@ -29,12 +27,9 @@ def connect_redis(settings: Settings) -> AnyRedis:
     return redis.Redis.from_url(settings.redis_url.get_secret_value(), retry=Retry(NoBackoff(), 0), **options)
 
 
-def connect_async_redis(settings: Settings) -> AnyAsyncRedis:
-    """An asyncio client for reads: raw replies, bounded calls, no retries of its own. Connects when first used."""
-    options = _options(settings)
-    if settings.redis_cluster:
-        return AsyncRedisCluster.from_url(settings.redis_url.get_secret_value(), **options)
-    return redis.asyncio.Redis.from_url(settings.redis_url.get_secret_value(), retry=None, **options)
+def async_options(settings: Settings) -> dict[str, Any]:
+    """What an asyncio connection is made with: bounded calls, no retries of its own."""
+    return _options(settings) | {"retry": AsyncRetry(NoBackoff(), 0)}
 
 
 @contextmanager

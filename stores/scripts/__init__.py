@@ -36,5 +36,10 @@ def script(name: str) -> Script:
     return Script(name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
+def all_scripts() -> list[Script]:
+    """Every script, to be loaded into a server that has lost them."""
+    return [script(name) for name in _PRELUDES]
+
+
 def _read(part: str) -> str:
     return files(__name__).joinpath(f"{part}.lua").read_text(encoding="utf-8")

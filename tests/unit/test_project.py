@@ -12,9 +12,12 @@ LOCKS = sorted(path.name for path in (ROOT / "requirements").glob("*.txt"))
 
 def test_every_package_is_installed_and_tests_are_not() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    listed = project["tool"]["setuptools"]["packages"]
-    exist = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "bench"}
-    assert exist <= set(listed)
+    listed = set(project["tool"]["setuptools"]["packages"])
+    tops = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "bench"}
+    exist = {
+        ".".join(path.parent.relative_to(ROOT).parts) for top in tops for path in (ROOT / top).rglob("__init__.py")
+    }
+    assert exist - listed == set()
     assert "tests" not in listed
 
 

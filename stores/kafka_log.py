@@ -164,14 +164,18 @@ class KafkaLogConsumer:
             at = self._at(partition)
             return int(self._consumer.beginning_offsets([at], timeout_ms=REQUEST_TIMEOUT_MS)[at])
 
-    def caught_up(self, partition: int, at: int, now_at: int) -> bool:
-        # An empty poll proves nothing. Some brokers give an end that is too low after batches, so the
-        # high watermark of the last fetch has to agree.
-        topic_partition = self._at(partition)
-        with log_errors("tell the log's end"):
-            end = self._consumer.end_offsets([topic_partition], timeout_ms=REQUEST_TIMEOUT_MS)[topic_partition]
-            high_watermark = self._consumer.highwater(topic_partition)
-        return end is not None and high_watermark is not None and end <= at and high_watermark <= at
+    def caught_up(self, positions: Mapping[int, int]) -> frozenset[int]:
+        # Some brokers give an end that is too low after batches, so that the high watermark of the last
+        # fetch has to agree.
+        asked = {self._at(partition): position for partition, position in positions.items()}
+        with log_errors("tell the log's ends"):
+            ends = self._consumer.end_offsets(list(asked), timeout_ms=REQUEST_TIMEOUT_MS)
+            marks = {at: self._consumer.highwater(at) for at in asked}
+        return frozenset(
+            at.partition
+            for at, position in asked.items()
+            if ends.get(at) is not None and ends[at] <= position and marks[at] is not None and marks[at] <= position
+        )
 
     def close(self) -> None:
         with log_errors("leave the group"):

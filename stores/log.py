@@ -95,8 +95,11 @@ class LogConsumer(Protocol):
     def log_start(self, partition: int) -> int:
         """The first offset that the log still has, by the leader."""
 
-    def caught_up(self, partition: int, at: int, now_at: int) -> bool:
-        """True on evidence that all records accepted before `now_at` (taken before the call) are below `at`."""
+    def caught_up(self, positions: Mapping[int, int]) -> frozenset[int]:
+        """Those partitions of which all records accepted before this call stand below the position.
+
+        Only on evidence: an empty poll proves nothing. The leaders are asked.
+        """
 
     def close(self) -> None:
         """Leave the group. Commits nothing."""

@@ -46,6 +46,7 @@ class ClusterNodes:
 
     async def relocate(self) -> None:
         """Ask any node that answers who holds which slots."""
+        failure = StoreUnavailable("no node of the cluster answers")
         for client in (*self._clients.values(), self._seed):
             try:
                 with redis_errors("tell the cluster's slots"):

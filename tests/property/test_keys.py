@@ -6,6 +6,7 @@ import subprocess
 import sys
 import unicodedata
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -133,7 +134,12 @@ def test_another_process_with_another_hash_seed_finds_the_same_lane() -> None:
     program = "from schemas.rows import Topology; print(Topology(1000, 1, 't').lane_of('main:all'))"
     for seed in ("0", "1", "4242"):
         run = subprocess.run(
-            [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed},
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert int(run.stdout) == 803251041 % 1000
 

@@ -87,8 +87,8 @@ def test_a_file_that_is_not_there_is_told_by_its_name(tmp_path: Path) -> None:
     [
         ("prefix", ""), ("prefix", "LB"), ("prefix", "a_b"), ("prefix", "lb\n"), ("prefix", "x" * 33),
         ("prefix", "-lb"), ("prefix", "{lb}"), ("redis_cluster", "perhaps"), ("redis_timeout_s", "0"),
-        ("redis_timeout_s", "nan"), ("redis_timeout_s", "inf"), ("port", "0"), ("port", "65536"), ("port", ""), ("port", "http"),
-        ("port", "\uff18\uff10"), ("port", "80.5"), ("workers", "0"), ("serve", ""), ("serve", ","),
+        ("redis_timeout_s", "nan"), ("redis_timeout_s", "inf"), ("port", "0"), ("port", "65536"), ("port", ""),
+        ("port", "http"), ("port", "\uff18\uff10"), ("port", "80.5"), ("workers", "0"), ("serve", ""), ("serve", ","),
         ("serve", "read,write"), ("serve", "Read"), ("kafka_security_protocol", "TLS"),
         ("kafka_session_timeout_ms", "10"), ("batch_rows", "-1"),
         ("deadline_ms", "999"), ("clock_skew_ms", "-1"), ("max_dead_letter_share", "1.1"),
@@ -160,8 +160,8 @@ def test_submit_keys_are_a_name_a_digest_and_maybe_leaderboards() -> None:
     [
         "game", "game:", f":{DIGEST}", f"game:{DIGEST[1:]}", f"game:{DIGEST}0", f"game:{DIGEST.upper()}",
         f"game:{DIGEST}:", f"game:{DIGEST}:a,", f"game:{DIGEST}:,a", f"game:{DIGEST}:A", f"game:{DIGEST}:-a",
-        f"game:{DIGEST}:weekly", f"game:{DIGEST}:a:b", f"g\u00e4me:{DIGEST}", f"game:{DIGEST[:-1]}\u0660", f"{'x' * 65}:{DIGEST}",
-        f"game={DIGEST}",
+        f"game:{DIGEST}:weekly", f"game:{DIGEST}:a:b", f"g\u00e4me:{DIGEST}", f"game:{DIGEST[:-1]}\u0660",
+        f"{'x' * 65}:{DIGEST}", f"game={DIGEST}",
     ],
 )  # fmt: skip
 def test_a_malformed_submit_key_is_told_by_its_number(entry: str) -> None:

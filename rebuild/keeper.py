@@ -113,8 +113,8 @@ class Keeper:
             return "of another truth"
         if meta.ids.topology != world.ids.topology:
             return "of another layout"
-        if meta.partitions != world.log.partitions:
-            return "of another number of partitions"
+        if meta.partitions < world.log.partitions:
+            return "unaware of new partitions"
         if any(meta.applied.get(partition, 0) < start for partition, start in starts.items()):
             return "behind the log's start"
         gone = self._missing_boards(lane, meta, world)

@@ -296,6 +296,10 @@ class KafkaLogAdmin:
                 if not isinstance(error.__cause__, TopicAlreadyExistsError):
                     raise
 
+    def add_partitions(self, partitions: int) -> None:
+        with self._asking("add partitions") as client:
+            client.create_partitions({self._names.events: partitions})
+
     def close(self) -> None:
         if self._client is not None:
             client, self._client = self._client, None

@@ -210,6 +210,11 @@ class Lanes:
             args += (partition, offset, "" if as_of is None else as_of)
         return bool(self._run("finish", [keys.meta, keys.applied, keys.as_of], args)[0] == b"OK")
 
+    def add_partitions(self, lane: int, epoch: str, partitions: int) -> bool:
+        """Tell the lane of partitions before the log has them, so that as_of can't overlook one; False where fenced."""
+        keys = self._names.lane(lane)
+        return bool(self._run("add_partitions", [keys.meta, keys.as_of], [epoch, partitions])[0] == b"OK")
+
     def eviction_policy(self) -> str:
         """Redis' maxmemory-policy, which must be noeviction. Empty where the server doesn't tell."""
         with redis_errors("tell its settings"):

@@ -137,5 +137,8 @@ class LogAdmin(Protocol):
     def create_topics(self, partitions: int, replication: int) -> None:
         """Create the topics of events and of dead letters where they are absent."""
 
+    def add_partitions(self, partitions: int) -> None:
+        """Let the topic of events have so many partitions. Tell the lanes first."""
+
     def close(self) -> None:
         """End the connections."""

@@ -25,6 +25,11 @@ class Registry:
         self.leaderboards: Mapping[str, Leaderboard] = {}
 
     @property
+    def was_read(self) -> bool:
+        """True once the catalogue was read: no leaderboards then means that there are none."""
+        return self._read_at is not None
+
+    @property
     def topology(self) -> Topology | None:
         """The topology as last read; None before the first read, or before `standings init`."""
         return self._topology

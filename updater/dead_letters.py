@@ -7,15 +7,11 @@ from collections.abc import Sequence
 
 from schemas.errors import StandingsError
 from schemas.keys import Names
-from schemas.wire import encode_json
+from stores.dead_letters import DETAIL, OFFSET, PARTITION, REASON, TIMESTAMP, TOPIC
 from stores.log import LogProducer, LogUnavailable
 from updater.batch import DeadLetter, Decoded
 
 DELIVERY_TIMEOUT_S = 12.0
-REASON, DETAIL, TOPIC, PARTITION, OFFSET, TIMESTAMP = (
-    "standings-reason", "standings-detail", "standings-topic", "standings-partition", "standings-offset",
-    "standings-timestamp",
-)  # fmt: skip
 _SEEN = 1_000
 _FEW = 100
 
@@ -64,7 +60,7 @@ class DeadLetters:
         record = letter.record
         return [
             (REASON, letter.reason.encode()),
-            (DETAIL, encode_json(letter.detail[:2_000])),
+            (DETAIL, letter.detail[:2_000].encode("utf-8", "replace")),
             (TOPIC, self._names.events.encode()),
             (PARTITION, str(record.partition).encode()),
             (OFFSET, str(record.offset).encode()),

@@ -13,6 +13,7 @@ _PRELUDES = {
     "begin": (),
     "fill": ("_lane",),
     "finish": ("_lane",),
+    "add_partitions": ("_lane",),
     "prefilter": ("_lane",),
     "top": ("_board",),
     "around": ("_board",),

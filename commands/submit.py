@@ -1,0 +1,101 @@
+"""submit: matches or scores from a file, over HTTP in batches; what is refused is told by line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TextIO
+
+from commands.http import Service, describe_problem
+
+BATCH_LINES = 500
+BATCH_BYTES = 3 * 1024 * 1024
+_COLUMNS = ("match_id", "player_id", "score", "leaderboard", "ended_at")
+_NEEDED = 3
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)", re.ASCII)
+
+
+@dataclass(slots=True)
+class Submitted:
+    """How it went: lines accepted, and those refused with the reason, by line number."""
+
+    accepted: int = 0
+    refused: list[tuple[int, str]] = field(default_factory=list)
+    position: str | None = None
+
+
+def submit_lines(
+    service: Service, lines: Iterable[tuple[int, str]], progress: Callable[[int], None] = lambda done: None
+) -> Submitted:
+    """Submit numbered NDJSON lines in batches; returns once all are in the log or refused. Safe to repeat whole."""
+    result = Submitted()
+    for batch in _batches(lines):
+        body = "\n".join(line for _, line in batch).encode("utf-8") + b"\n"
+        answers: list[dict[str, Any]] = service.post("/v1/matches:batch", body, "application/x-ndjson")
+        for (number, _), answer in zip(batch, answers, strict=True):
+            if answer["status"] < 300:
+                result.accepted += 1
+                result.position = answer.get("position", result.position)
+            else:
+                result.refused.append((number, describe_problem(answer)))
+        progress(len(batch))
+    return result
+
+
+def read_lines(source: TextIO, name: str) -> Iterator[tuple[int, str]]:
+    """Numbered NDJSON lines of a file: as they are, or made of the rows of a CSV (by its name or its first line)."""
+    first = source.readline()
+    rest = _chain(first, source)
+    if name.endswith(".csv") or (not name.endswith(("json", "jsonl")) and first.lstrip()[:1] not in ("", "{", "[", '"')):
+        yield from _csv_lines(rest)
+        return
+    for number, line in enumerate(rest, 1):
+        if line.strip():
+            yield number, line.rstrip("\r\n")
+
+
+def _csv_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """A row is one player's score; an empty cell is left out; what is no integer goes on as text, to be refused."""
+    reader = csv.reader(lines)
+    columns: tuple[str, ...] = _COLUMNS
+    for row in reader:
+        number = reader.line_num
+        if not row or not any(row):
+            continue
+        if number == 1 and row[0].strip() == "match_id":
+            columns = tuple(cell.strip() for cell in row)
+            continue
+        cells: dict[str, Any] = {name: cell for name, cell in zip(columns, row, strict=False) if cell != ""}
+        cells |= {f"column {extra + 1}": row[extra] for extra in range(len(columns), len(row))}
+        if _INTEGER.fullmatch(cells.get("score", "")):
+            cells["score"] = int(cells["score"])
+        yield number, json.dumps(cells, ensure_ascii=False)
+
+
+def _batches(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    batch: list[tuple[int, str]] = []
+    size = 0
+    for number, line in lines:
+        bytes_of_line = len(line.encode("utf-8", "surrogateescape")) + 1
+        if batch and (len(batch) >= BATCH_LINES or size + bytes_of_line > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append((number, line))
+        size += bytes_of_line
+    if batch:
+        yield batch
+
+
+def _chain(first: str, rest: Iterable[str]) -> Iterator[str]:
+    if first:
+        yield first.removeprefix("\ufeff")
+    yield from rest
+
+
+def open_text(raw: Any) -> TextIO:
+    """A byte stream as text whose broken UTF-8 travels on, to be refused by line."""
+    return io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="")

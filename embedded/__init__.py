@@ -1,0 +1,1 @@
+"""The stack that `standings up` starts and supervises, from PyPI wheels alone."""

@@ -322,6 +322,9 @@ def test_a_shortened_retention_hides_no_board_that_was_promised_for_longer() -> 
         + [f"daily:2026-10-{day:02d}" for day in range(1, 15)]
         + [f"daily:2026-09-{day}" for day in range(24, 31)]
     )
+    midnight = parse_time("2026-10-25T00:00:00Z")  # the key of the 22nd goes in this very millisecond
+    assert "daily:2026-10-22" in names_of(later.existing_boards(midnight - 1))
+    assert "daily:2026-10-22" not in names_of(later.existing_boards(midnight))
 
 
 def test_a_leaderboard_for_all_time_alone_has_one_board() -> None:

@@ -49,8 +49,14 @@ def open_catalogue(settings: Settings) -> Iterator[Catalogue]:
         dynamo.close()
 
 
-def init(settings: Settings, lanes: int, partitions: int | None, replication: int) -> list[str]:
-    """Create what is absent: tables, layout, topics, partitions. Safe to repeat; what was done, a line each."""
+def init(
+    settings: Settings, lanes: int, partitions: int | None, replication: int, first_partitions: int = DEFAULT_PARTITIONS
+) -> list[str]:
+    """Create what is absent: tables, layout, topics, partitions. Safe to repeat; what there is, a line each.
+
+    `partitions`: how many there shall be at least; None leaves a topic as it is, and makes a new one with
+    `first_partitions`. `replication` -1 is the brokers' default.
+    """
     done = []
     with open_catalogue(settings) as catalogue:
         catalogue.create_tables()
@@ -61,7 +67,7 @@ def init(settings: Settings, lanes: int, partitions: int | None, replication: in
     try:
         log = admin.describe()
         if log is None:
-            admin.create_topics(partitions or DEFAULT_PARTITIONS, replication)
+            admin.create_topics(partitions or first_partitions, replication)
             log = admin.describe()
         if log is None:
             raise StoreUnavailable("Kafka does not show the topic that was just created: run this again")

@@ -34,7 +34,7 @@ def submit_lines(
     """Submit numbered NDJSON lines in batches; returns once all are in the log or refused. Safe to repeat whole."""
     result = Submitted()
     for batch in _batches(lines):
-        body = "\n".join(line for _, line in batch).encode("utf-8") + b"\n"
+        body = "\n".join(line for _, line in batch).encode("utf-8", "surrogateescape") + b"\n"
         answers: list[dict[str, Any]] = service.post("/v1/matches:batch", body, "application/x-ndjson")
         for (number, _), answer in zip(batch, answers, strict=True):
             if answer["status"] < 300:

@@ -327,5 +327,32 @@ class KafkaLogAdmin:
                 raise
 
 
+def is_drained(settings: Settings) -> bool:
+    """True when the group has committed all that the topic holds. Looks for records, as an end offset may be too low."""
+    admin = KafkaLogAdmin(settings)
+    try:
+        found = admin.describe()
+        if found is None:
+            return True
+        starts, committed = admin.log_starts(found.partitions), admin.committed(found.log_id)
+    finally:
+        admin.close()
+    with log_errors("look for records"):
+        consumer = KafkaConsumer(**kafka_options(settings), enable_auto_commit=False, fetch_max_wait_ms=100)
+        try:
+            places = {
+                TopicPartition(settings.names.events, partition): committed[partition].offset if partition in committed else start
+                for partition, start in starts.items()
+            }
+            consumer.assign(list(places))
+            for place, offset in places.items():
+                consumer.seek(place, offset)
+            if consumer.poll(timeout_ms=500):
+                return False
+            return all((mark := consumer.highwater(place)) is not None and mark <= offset for place, offset in places.items())
+        finally:
+            consumer.close(autocommit=False)
+
+
 def _record(one: Any) -> Record:
     return Record(one.partition, one.offset, one.timestamp, one.timestamp_type == _APPEND_TIME, one.key, one.value)

@@ -1,0 +1,129 @@
+"""status: stores, lanes, lag and versions of a deployment, as far as they can be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from commands.administer import open_catalogue
+from schemas.errors import StandingsError, StoreUnavailable
+from schemas.settings import Settings
+from schemas.times import format_time_or_none
+from stores.connections import connect_redis
+from stores.dynamodb import Dynamo, connect_dynamodb
+from stores.kafka_log import KafkaLogAdmin
+from stores.lanes import Lanes
+from stores.log import LogDescription
+from stores.scorebook import Scorebook
+
+_PACKAGES = ("standings", "redis", "boto3", "kafka-python", "granian", "pydantic")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A store or a lane: whether it is well, and what there is to say."""
+
+    part: str
+    ok: bool
+    state: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything that `standings status` shows."""
+
+    parts: list[Part]
+    versions: dict[str, str]
+
+    @property
+    def ok(self) -> bool:
+        """True where every part is well."""
+        return all(part.ok for part in self.parts)
+
+    def as_json(self) -> dict[str, Any]:
+        """The same for programs."""
+        return {"ok": self.ok, "parts": [asdict(part) for part in self.parts], "versions": self.versions}
+
+
+def read_status(settings: Settings) -> Status:
+    """Ask every store; what can't be reached is a part that is not well, not an error."""
+    parts: list[Part] = []
+    admin = KafkaLogAdmin(settings)
+    dynamo = Dynamo(connect_dynamodb(settings))
+    try:
+        parts.append(_ask("scorebook", lambda: _scorebook(Scorebook(dynamo, settings.names))))
+        log: LogDescription | None = None
+        try:
+            log = admin.describe()
+        except StoreUnavailable as error:
+            parts.append(Part("log", False, "unreachable", str(error)))
+        else:
+            parts.append(_ask("log", lambda: _log(admin, log)))
+        parts += _lanes(settings, log)
+    finally:
+        dynamo.close()
+        admin.close()
+    return Status(parts, _versions())
+
+
+def _ask(part: str, look: Callable[[], Part]) -> Part:
+    try:
+        return look()
+    except StandingsError as error:
+        return Part(part, False, "unreachable", str(error))
+
+
+def _scorebook(scorebook: Scorebook) -> Part:
+    scorebook.check()
+    return Part("scorebook", True, "ready")
+
+
+def _log(admin: KafkaLogAdmin, log: LogDescription | None) -> Part:
+    if log is None:
+        return Part("log", False, "missing", "there is no topic: run `standings init`")
+    ends, committed = admin.log_ends(log.partitions), admin.committed(log.log_id)
+    starts = admin.log_starts(log.partitions)
+    lag = 0
+    for partition, end in ends.items():
+        done = committed[partition].offset if partition in committed else starts[partition]
+        lag += max(0, end - done)
+    return Part("log", True, "ready", f"id {log.log_id}, {log.partitions} partitions, {lag} events not recorded yet")
+
+
+def _lanes(settings: Settings, log: LogDescription | None) -> list[Part]:
+    try:
+        with open_catalogue(settings) as catalogue:
+            topology = catalogue.read_topology()
+    except StandingsError as error:
+        return [Part("lanes", False, "unknown", str(error))]
+    if topology is None:
+        return [Part("lanes", False, "missing", "there is no layout: run `standings init`")]
+    lanes = Lanes(connect_redis(settings), settings.names)
+    parts = []
+    for lane in range(topology.lanes):
+
+        def look(lane: int = lane) -> Part:
+            meta = lanes.read_meta(lane)
+            ours = meta.ids.truth_id == topology.truth_id and meta.ids.topology == topology.tag
+            ours = ours and (log is None or meta.ids.log_id == log.log_id)
+            state = meta.state if ours or meta.state != "ready" else "foreign"
+            detail = f"{len(meta.boards)} boards, as of {format_time_or_none(meta.as_of) or 'unknown'}"
+            if meta.state == "rebuilding":
+                detail = f"{meta.progress or 0} rows so far"
+            return Part(f"lane {lane}", state == "ready", str(state), detail)
+
+        parts.append(_ask(f"lane {lane}", look))
+    return parts
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

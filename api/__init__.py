@@ -1,0 +1,1 @@
+"""The HTTP API: submit (with a key) and read (public)."""

@@ -139,6 +139,7 @@ def parse_submit_keys(text: str) -> list[SubmitKey]:
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     """The settings of this process. A variable `STANDINGS_X_FILE` names a file whose text is the value of X.
+    An empty variable counts as unset.
 
     Raises pydantic's ValidationError for a bad value, and OSError for a file that can't be read.
     """
@@ -148,6 +149,6 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         variable = PREFIX + name.upper()
         if path := environment.get(variable + "_FILE"):
             values[name] = Path(path).read_text(encoding="utf-8").strip()
-        elif variable in environment:
-            values[name] = environment[variable]
+        elif value := environment.get(variable):
+            values[name] = value
     return Settings(**values)

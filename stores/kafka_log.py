@@ -30,6 +30,7 @@ _EARLIEST = -2
 _READ_COMMITTED = 1
 _APPEND_TIME = 1
 _NO_TOPIC = uuid.UUID(int=0)
+_MAX_RECORD_BYTES = 2 * 1024 * 1024
 REQUEST_TIMEOUT_MS = 5_000
 
 
@@ -201,6 +202,7 @@ class KafkaLogProducer:
             delivery_timeout_ms=2 * REQUEST_TIMEOUT_MS,
             max_block_ms=REQUEST_TIMEOUT_MS,
             linger_ms=2,
+            max_request_size=_MAX_RECORD_BYTES,
             batch_size=131_072,
             allow_auto_create_topics=False,
         )
@@ -284,9 +286,11 @@ class KafkaLogAdmin:
 
     def create_topics(self, partitions: int, replication: int) -> None:
         events = {"message.timestamp.type": "LogAppendTime"}
+        # A dead letter is the record with headers on top: it has to fit where the record just did.
+        dead_letters = {"max.message.bytes": str(_MAX_RECORD_BYTES)}
         wanted = {
             self._names.events: {"num_partitions": partitions, "replication_factor": replication, "configs": events},
-            self._names.dead_letters: {"num_partitions": 1, "replication_factor": replication},
+            self._names.dead_letters: {"num_partitions": 1, "replication_factor": replication, "configs": dead_letters},
         }
         for name, options in wanted.items():
             try:

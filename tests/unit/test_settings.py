@@ -85,10 +85,10 @@ def test_a_file_that_is_not_there_is_told_by_its_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("prefix", ""), ("prefix", "LB"), ("prefix", "a_b"), ("prefix", "lb\n"), ("prefix", "x" * 33),
+        ("prefix", "LB"), ("prefix", "a_b"), ("prefix", "lb\n"), ("prefix", "x" * 33),
         ("prefix", "-lb"), ("prefix", "{lb}"), ("redis_cluster", "perhaps"), ("redis_timeout_s", "0"),
-        ("redis_timeout_s", "nan"), ("redis_timeout_s", "inf"), ("port", "0"), ("port", "65536"), ("port", ""),
-        ("port", "http"), ("port", "\uff18\uff10"), ("port", "80.5"), ("workers", "0"), ("serve", ""), ("serve", ","),
+        ("redis_timeout_s", "nan"), ("redis_timeout_s", "inf"), ("port", "0"), ("port", "65536"),
+        ("port", "http"), ("port", "\uff18\uff10"), ("port", "80.5"), ("workers", "0"), ("serve", ","),
         ("serve", "read,write"), ("serve", "Read"), ("kafka_security_protocol", "TLS"),
         ("kafka_session_timeout_ms", "10"), ("batch_rows", "-1"),
         ("deadline_ms", "999"), ("clock_skew_ms", "-1"), ("max_dead_letter_share", "1.1"),
@@ -168,3 +168,7 @@ def test_a_malformed_submit_key_is_told_by_its_number(entry: str) -> None:
     with pytest.raises(ValueError, match="entry 2 of the submit keys") as caught:
         parse_submit_keys(f"game:{DIGEST} {entry} game:{DIGEST}")
     assert DIGEST[:16] not in str(caught.value)
+
+
+def test_an_empty_variable_counts_as_unset() -> None:
+    assert load_settings({"STANDINGS_PORT": "", "STANDINGS_DYNAMODB_URL": "", "STANDINGS_SERVE": ""}) == load_settings({})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,11 @@ class ClientGone(Exception):
     """The client went away before its body was whole: there is nobody to answer."""
 
 
-@dataclass(frozen=True, slots=True)
+_DISCARD_BYTES = 8 * 1024 * 1024
+_DISCARD_S = 1.0
+
+
+@dataclass(slots=True)
 class Call:
     """One request. `parts` are path parts as they were sent, in latin-1; `receive` gives the body's ASGI messages."""
 
@@ -24,6 +29,7 @@ class Call:
     query_string: bytes
     headers: Sequence[tuple[bytes, bytes]]
     receive: Receive
+    _body_ended: bool = False
 
     def part(self, name: str) -> str | None:
         """A path part, percent-decoded once; None where that is not UTF-8."""
@@ -54,16 +60,33 @@ class Call:
         chunks: list[bytes] = []
         size = 0
         while True:
-            message = await self.receive()
-            if message["type"] == "http.disconnect":
-                raise ClientGone
-            chunk: bytes = message.get("body", b"")
+            chunk = await self._next_chunk()
             size += len(chunk)
             if size > limit:
                 raise _too_large(limit)
             chunks.append(chunk)
-            if not message.get("more_body", False):
+            if self._body_ended:
                 return b"".join(chunks)
+
+    async def discard_body(self) -> None:
+        """Read what the client still sends, within bounds: a connection that is closed on it may lose the reply."""
+        if self.header(b"expect") is not None:
+            return  # the client waits to be told whether it should send at all
+        size = 0
+        try:
+            async with asyncio.timeout(_DISCARD_S):
+                while not self._body_ended and size <= _DISCARD_BYTES:
+                    size += len(await self._next_chunk())
+        except TimeoutError:
+            return
+
+    async def _next_chunk(self) -> bytes:
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        self._body_ended = not message.get("more_body", False)
+        chunk: bytes = message.get("body", b"")
+        return chunk
 
 
 def _too_large(limit: int) -> Problem:

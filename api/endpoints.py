@@ -60,9 +60,12 @@ class Endpoint:
         handler = self._handlers.get(method)
         if handler is None:
             return self._options() if method == "OPTIONS" else problem_reply(self._not_allowed(method))
+        call = Call(scope["path_params"], scope["query_string"], scope["headers"], receive)
         try:
-            return await handler(Call(scope["path_params"], scope["query_string"], scope["headers"], receive))
+            return await handler(call)
         except Problem as problem:
+            if method == "POST":
+                await call.discard_body()
             return problem_reply(problem)
         except BoardNotReady as error:
             return problem_reply(not_ready(error))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
+import socket
 import sys
 
 from granian import Granian
 from granian.constants import Interfaces
+from granian.log import LogLevels
 from granian.server.embed import Server
 
 from api.app import create_app
@@ -15,16 +18,20 @@ from api.endpoints import RawPaths
 from api.services import connect
 from schemas.settings import Settings, load_settings
 
+_LOG = logging.getLogger("standings.api")
 # Waiting submissions and live streams hold their connections for long.
 _CONNECTIONS = 10_000
 _BACKLOG = 2_048
+_GRACE_S = 15
 
 
 def serve(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT; requests under way are finished first."""
-    logging.basicConfig(
-        level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
+    """Serve until SIGTERM or SIGINT; requests under way are finished first, for 15 s at most.
+
+    Exits at once, with one line that says so, where somebody else listens on the port.
+    """
+    _log_to_stderr(settings.log_level)
+    _refuse_taken_port(settings.host, settings.port)
     if settings.workers == 1:
         asyncio.run(_serve_here(settings))
         return
@@ -38,13 +45,23 @@ def serve(settings: Settings) -> None:
         websockets=False,
         backlog=_BACKLOG,
         backpressure=_CONNECTIONS,
+        log_level=LogLevels.error,
         respawn_failed_workers=True,
     ).serve()
 
 
+def _log_to_stderr(level: str) -> None:
+    logging.basicConfig(level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    # What the drivers tell at "info" is for who debugs them.
+    for driver in ("kafka", "botocore", "boto3", "urllib3"):
+        logging.getLogger(driver).setLevel(logging.WARNING if level != "debug" else logging.DEBUG)
+
+
 def make_app() -> RawPaths:
     """The app of a worker process, with the settings of the environment."""
-    return create_app(connect(load_settings()))
+    settings = load_settings()
+    _log_to_stderr(settings.log_level)
+    return create_app(connect(settings))
 
 
 async def _serve_here(settings: Settings) -> None:
@@ -56,5 +73,28 @@ async def _serve_here(settings: Settings) -> None:
         websockets=False,
         backlog=_BACKLOG,
         backpressure=_CONNECTIONS,
+        log_level=LogLevels.error,
     )
-    await server.serve()
+    loop = asyncio.get_running_loop()
+    serving = loop.create_task(server.serve())
+
+    def stop() -> None:
+        server.stop()
+        loop.call_later(_GRACE_S, serving.cancel)
+
+    for which in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(which, stop)
+    _LOG.info("listening at http://%s:%s", settings.host, settings.port)
+    try:
+        await serving
+    except asyncio.CancelledError:
+        _LOG.warning("requests were still under way after %s s", _GRACE_S)
+
+
+def _refuse_taken_port(host: str, port: int) -> None:
+    """Granian shares a port that is taken (SO_REUSEPORT): half of the requests would go to somebody else."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        sys.exit(f"can't listen on {host}:{port} ({error.strerror}): set STANDINGS_HOST and STANDINGS_PORT")

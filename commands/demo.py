@@ -106,7 +106,7 @@ class Demo:
     def _print_line(self, service: Service) -> None:
         page = service.get(f"/v1/boards/{GAME}:daily/top", n=5)
         leaders = "  ".join(f"{one['rank']}. {one['player_id']} {one['score']}" for one in page["entries"])
-        self._console.print(f"{format_time(now_ms())}  {page['board']}  {leaders}", markup=False)
+        self._console.print(f"{format_time(now_ms())}  {page['board']}  {leaders}", markup=False, soft_wrap=True)
 
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:

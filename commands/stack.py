@@ -35,10 +35,10 @@ def run_stack(options: UpOptions, sample: str | None) -> int:
         settings_seen.update(settings)
         _init(settings)
 
-    try:
-        return run(options, Hooks(init=prepare_stores, ready=ready, drained=_drained, after_restart=_after_restart))
-    finally:
-        stopping.set()
+    hooks = Hooks(
+        init=prepare_stores, ready=ready, drained=_drained, after_restart=_after_restart, stopping=stopping.set
+    )
+    return run(options, hooks)
 
 
 def _init(settings: Mapping[str, str]) -> None:

@@ -64,7 +64,7 @@ class Hooks:
     thread of its own. `drained` tells whether all that the log holds is applied; it returns
     within about a second. `after_restart` gets the name and settings after a child was
     restarted and is ready, and raises if it is to be called again: the broker (`kafka`) has lost
-    its topics then. `say` takes a line for the user.
+    its topics then. `stopping` is called before the first child is ended. `say` takes a line for the user.
     """
 
     init: Callable[[Settings], None]
@@ -72,6 +72,7 @@ class Hooks:
     drained: Callable[[Settings], bool]
     after_restart: Callable[[str, Settings], None]
     prepare: Callable[[], None] = lambda: None
+    stopping: Callable[[], None] = lambda: None
     say: Callable[[str], None] = tell
 
 
@@ -139,6 +140,7 @@ class _Run:
         except StopRequested:
             pass
         finally:
+            self._hooks.stopping()
             # a broken start has accepted nothing that there is a need to wait for
             drained = (lambda: self._hooks.drained(self._settings)) if self._is_ready else None
             self._supervisor.stop(drained, self._options.drain_timeout_s)

@@ -137,7 +137,7 @@ class BoardReader:
             return bool(ready and log_id == position.log_id.encode() and int(applied or 0) > position.offset)
 
         asked: list[Command] = [("HMGET", keys.meta, "log_id"), ("HGET", keys.applied, position.partition)]
-        applied: bool = await self._exchange.ask(lane, f"has applied {position.offset}", asked, make)
+        applied: bool = await self._exchange.ask(lane, f"has applied {position}", asked, make)
         return applied
 
     async def report(self, lane: int) -> LaneReport:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import fakeredis
@@ -13,11 +14,13 @@ import redis
 from schemas.keys import Names
 from schemas.leaderboards import Board, Definition, Leaderboard, define
 from schemas.rows import Topology
+from stores.boards import BoardReader
 from stores.clock import now_ms
-from stores.exchange import Nodes
+from stores.exchange import Exchange, Nodes
 from stores.lanes import Entries, LaneIds, Lanes, Range
 
 TOPOLOGY = Topology(lanes=1, mapping=1, truth_id="the-truth")
+T = TypeVar("T")
 IDS = LaneIds("the-log", TOPOLOGY.truth_id, TOPOLOGY.tag)
 LANE = 0
 MOST = 2**53 - 1
@@ -105,3 +108,21 @@ def entries(*images: tuple[Board, str, int]) -> Entries:
     for image in images:
         found.add(*image)
     return found
+
+
+def reading(
+    side: RedisSide,
+    read: Callable[[BoardReader], Awaitable[T]],
+    topology: Topology | None = TOPOLOGY,
+    nodes: Nodes | None = None,
+) -> T:
+    """What `read` returns, in an event loop of its own."""
+
+    async def run() -> T:
+        exchange = Exchange(nodes or side.make_nodes(), side.names)
+        try:
+            return await read(BoardReader(exchange, side.names, lambda: topology))
+        finally:
+            await exchange.close()
+
+    return asyncio.run(run())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import pytest
 
 from stores.lanes import Entries, LaneIds, LaneState, Projected, Range
@@ -56,16 +59,28 @@ def test_begin_empties_boards_that_the_lane_does_not_name(redis_side: RedisSide)
     assert board.encode() not in redis_side.dump()
 
 
-def test_boards_that_were_not_declared_are_told_and_nothing_is_written(redis_side: RedisSide) -> None:
+def test_boards_that_were_not_declared_are_told_and_nothing_is_written(
+    redis_side: RedisSide, monkeypatch: pytest.MonkeyPatch
+) -> None:
     redis_side.make_ready()
     redis_side.project((ALL, "ann", 1), (DAILY, "ann", 1))
     before = redis_side.dump()
-    keys = redis_side.names.lane(LANE)
-    head = [keys.meta, keys.applied, keys.as_of, keys.boards, keys.expelled]
-    args: list[str | int] = ["second", *IDS, 2, "ready", "first", ALL.name]
-    answer = redis_side.lanes._run("begin", [*head, keys.board(ALL.name)], args)
-    assert answer == [b"UNDECLARED", DAILY.name.encode()]
-    assert redis_side.dump() == before
+    lanes = redis_side.lanes
+    seen = dataclasses.replace(lanes.read_meta(LANE), boards=frozenset({ALL.name}))
+    run = lanes._run
+
+    def run_and_look(*args: Any) -> list[bytes]:
+        answer = run(*args)
+        if answer[0] == b"UNDECLARED":
+            assert answer == [b"UNDECLARED", DAILY.name.encode()]
+            assert redis_side.dump() == before
+            told.append(answer)
+        return answer
+
+    told: list[list[bytes]] = []
+    monkeypatch.setattr(lanes, "_run", run_and_look)
+    assert lanes.begin(LANE, "second", IDS, 2, seen, [])
+    assert len(told) == 1
 
 
 def test_of_two_runners_that_saw_the_same_lane_the_second_is_fenced(redis_side: RedisSide) -> None:

@@ -45,6 +45,11 @@ class LaneKeys:
         """SET of (board, player) that were expelled and not yet settled."""
         return self._stem + "expelled"
 
+    @cached_property
+    def torn(self) -> str:
+        """HASH: board to how often its key was found deleted by hand; not served until it was mended."""
+        return self._stem + "torn"
+
     def board(self, board: str) -> str:
         """ZSET: player to packed. A board's name has a colon, so that it is none of the keys above."""
         return self._stem + board

@@ -17,8 +17,11 @@ from stores.scripts import script
 
 Ties = Literal["unique", "shared"]
 
-_STATE, _EPOCH, _TRUTH_ID, _TOPOLOGY, _BOARDS, _AS_OF, _PROGRESS = range(len(META_FIELDS))
-_HAS_APPLIED, _BOARDS_COUNTED = len(META_FIELDS), len(META_FIELDS) + 1
+_STATE, _EPOCH, _TRUTH_ID, _TOPOLOGY, _BOARDS, _TORN, _AS_OF, _PROGRESS = range(len(META_FIELDS))
+_HAS_APPLIED, _BOARDS_COUNTED, _TORN_COUNTED = range(len(META_FIELDS), len(META_FIELDS) + 3)
+
+
+_TORN_LANE = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +175,21 @@ class BoardReader:
 
         def make_if_ready(meta: Sequence[Any], replies: list[Any]) -> Any:
             refusal = _refusal(lane, topology, meta)
-            return make(meta, replies) if refusal is None else refusal
+            if refusal is not None:
+                return refusal
+            return _TORN_LANE if meta[_TORN_COUNTED] else make(meta, replies)
+
+        def make_if_whole(meta: Sequence[Any], replies: list[Any]) -> Any:
+            refusal = _refusal(lane, topology, meta)
+            if refusal is None and replies[-1]:
+                refusal = BoardNotReady(lane, "rebuilding")
+            return make(meta, replies[:-1]) if refusal is None else refusal
 
         found = await self._exchange.ask(lane, what, commands, make_if_ready)
+        if found is _TORN_LANE:
+            # A board of this lane lost its key: whether it is this one has to be asked in the same moment.
+            is_torn: Command = ("HEXISTS", self._names.lane(lane).torn, board.name)
+            found = await self._exchange.ask(lane, f"{what}, if whole", [*commands, is_torn], make_if_whole)
         if isinstance(found, BoardNotReady):
             raise BoardNotReady(found.lane, found.state, found.progress)
         if found.size == 0:
@@ -220,6 +235,7 @@ def _refusal(lane: int, topology: Topology | None, meta: Sequence[Any]) -> Board
     if meta[_STATE] == b"rebuilding":
         return BoardNotReady(lane, "rebuilding", (meta[_PROGRESS] or b"0").decode())
     kept = meta[_HAS_APPLIED] == 1 and meta[_BOARDS_COUNTED] == int(meta[_BOARDS] or 0)
+    kept = kept and meta[_TORN_COUNTED] == int(meta[_TORN] or 0)
     if meta[_STATE] != b"ready" or not kept or topology is None:
         return BoardNotReady(lane, "lost")
     if meta[_TRUTH_ID] != topology.truth_id.encode() or meta[_TOPOLOGY] != topology.tag.encode():

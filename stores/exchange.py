@@ -21,8 +21,9 @@ from stores.connections import redis_errors
 from stores.scripts import all_scripts
 
 Command = tuple[str | bytes | int, ...]
-META_FIELDS = ("state", "epoch", "truth_id", "topology", "boards", "as_of", "progress")
+META_FIELDS = ("state", "epoch", "truth_id", "topology", "boards", "torn", "as_of", "progress")
 _MOST_COMMANDS = 200
+_OF_META = 4
 
 
 class Nodes(Protocol):
@@ -50,7 +51,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """A lane's meta (in the order of META_FIELDS, then whether it has applied, then how many boards) and the replies."""
+    """A lane's meta (META_FIELDS, then whether it has applied, how many boards it names, how many are torn) and the replies."""
 
     meta: Sequence[Any]
     replies: Sequence[Any]
@@ -104,7 +105,8 @@ class Exchange:
             del self._turns[lane]
         keys = self._names.lane(lane)
         commands: list[Command] = [
-            ("HMGET", keys.meta, *META_FIELDS), ("EXISTS", keys.applied), ("SCARD", keys.boards), *turn.commands
+            ("HMGET", keys.meta, *META_FIELDS), ("EXISTS", keys.applied), ("SCARD", keys.boards), ("HLEN", keys.torn),
+            *turn.commands,
         ]  # fmt: skip
         with redis_errors("answer a read"):
             try:
@@ -120,10 +122,10 @@ class Exchange:
                 for one in all_scripts():
                     await client.execute_command("SCRIPT", "LOAD", one.text)
                 found = await self._transact(keys.meta, commands)
-        for reply in found[:3]:
+        for reply in found[:_OF_META]:
             if isinstance(reply, Exception):
                 raise StoreUnavailable(f"Redis refused to tell a lane's state: {reply}") from reply
-        return Replies((*found[0], found[1], found[2]), found[3:])
+        return Replies((*found[0], *found[1:_OF_META]), found[_OF_META:])
 
     async def _transact(self, key: str, commands: Sequence[Command]) -> list[Any]:
         async with self._nodes.client_of(key).pipeline(transaction=True) as pipeline:

@@ -10,15 +10,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from redis.exceptions import NoScriptError
-
 from schemas.errors import StoreUnavailable
 from schemas.keys import LaneKeys, Names
 from schemas.leaderboards import Board
 from schemas.rows import RowKey, Topology
 from schemas.times import SECOND_MS
-from stores.connections import AnyRedis, redis_errors
-from stores.scripts import script
+from stores.connections import AnyRedis, redis_errors, run_script
 
 
 class LaneState(StrEnum):
@@ -98,6 +95,8 @@ class LaneMeta:
     progress: str = ""
     applied: Mapping[int, int] = field(default_factory=dict)
     boards: frozenset[str] = frozenset()
+    torn: frozenset[str] = frozenset()
+    expelled: frozenset[RowKey] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +130,7 @@ class Lanes:
         args: list[str | int] = [*ids, len(ranges)]
         for one in ranges:
             args += (one.partition, one.first, one.next, "" if one.as_of is None else one.as_of)
-        answer = self._run("project", [keys.meta, keys.applied, keys.as_of, keys.boards, *board_keys], args + board_args)
+        answer = self._run("project", [keys.meta, keys.applied, keys.as_of, keys.boards, keys.torn, *board_keys], args + board_args)
         if answer[0] == b"BEHIND":
             return Behind({int(answer[i]): int(answer[i + 1]) for i in range(1, len(answer), 2)})
         return Projected.APPLIED if answer[0] == b"APPLIED" else Projected.LOST
@@ -147,7 +146,7 @@ class Lanes:
         for players in wanted.values():
             args += (len(players), *players)
         answer = self._run(
-            "prefilter", [keys.meta, keys.applied, keys.boards, *(keys.board(board) for board in wanted)], args
+            "prefilter", [keys.meta, keys.applied, keys.boards, keys.torn, *(keys.board(board) for board in wanted)], args
         )
         if answer[0] != b"READY":
             return None
@@ -162,8 +161,10 @@ class Lanes:
             pipeline.execute_command("HGETALL", keys.meta)
             pipeline.execute_command("HGETALL", keys.applied)
             pipeline.execute_command("SMEMBERS", keys.boards)
-            meta, applied, boards = pipeline.execute()
-        return _parse_meta(_pairs(meta), _pairs(applied), boards)
+            pipeline.execute_command("HKEYS", keys.torn)
+            pipeline.execute_command("SMEMBERS", keys.expelled)
+            meta, applied, *sets = pipeline.execute()
+        return _parse_meta(_pairs(meta), _pairs(applied), *sets)
 
     def missing_boards(self, lane: int, boards: Iterable[str]) -> list[str]:
         """Which of these boards have no key in the lane. One round trip."""
@@ -186,7 +187,7 @@ class Lanes:
         """
         keys = self._names.lane(lane)
         declared = set(boards) | seen.boards
-        head = [keys.meta, keys.applied, keys.as_of, keys.boards, keys.expelled]
+        head = [keys.meta, keys.applied, keys.as_of, keys.boards, keys.expelled, keys.torn]
         while True:
             named = sorted(declared)
             args: list[str | int] = [epoch, *ids, partitions, seen.stored_state, seen.epoch, *named]
@@ -200,7 +201,7 @@ class Lanes:
         keys = self._names.lane(lane)
         board_keys, board_args = entries.keys_and_args(keys)
         args: list[str | int] = [epoch, step, progress, *board_args]
-        return bool(self._run("fill", [keys.meta, keys.boards, *board_keys], args)[0] == b"OK")
+        return bool(self._run("fill", [keys.meta, keys.boards, keys.torn, *board_keys], args)[0] == b"OK")
 
     def finish(self, lane: int, epoch: str, steps: int, offsets: Mapping[int, tuple[int, int | None]]) -> bool:
         """Declare the lane whole up to these offsets (partition to offset and as_of); False where fenced."""
@@ -223,16 +224,7 @@ class Lanes:
         return values[0].decode() if values else ""
 
     def _run(self, name: str, keys: Sequence[str], args: Sequence[str | int]) -> list[bytes]:
-        """EVALSHA, and EVAL where the server has not seen the script: after a restart or a failover."""
-        which = script(name)
-        with redis_errors(f"run {name}"):
-            try:
-                answer = self._client.execute_command("EVALSHA", which.sha, len(keys), *keys, *args)
-            except NoScriptError:
-                answer = self._client.execute_command("EVAL", which.text, len(keys), *keys, *args)
-        if not isinstance(answer, list):
-            raise StoreUnavailable(f"Redis gave an unexpected answer to {name}")
-        return answer
+        return run_script(self._client, name, keys, args)
 
 
 def read_packed(text: bytes) -> int:
@@ -251,11 +243,18 @@ def _pairs(reply: Any) -> dict[bytes, bytes]:
     return dict(reply) if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
 
 
-def _parse_meta(meta: dict[bytes, bytes], applied: dict[bytes, bytes], boards: Iterable[bytes]) -> LaneMeta:
+def _parse_meta(
+    meta: dict[bytes, bytes],
+    applied: dict[bytes, bytes],
+    boards: Iterable[bytes],
+    torn: Iterable[bytes],
+    expelled: Iterable[bytes],
+) -> LaneMeta:
     text = {name.decode(): value.decode("utf-8", "replace") for name, value in meta.items()}
     named = frozenset(board.decode("utf-8") for board in boards)
     state = LaneState(text["state"]) if text.get("state") in ("ready", "rebuilding") else LaneState.LOST
-    broken = not applied or len(named) != int(text.get("boards", "0"))
+    torn_boards = frozenset(board.decode("utf-8") for board in torn)
+    broken = not applied or len(named) != int(text.get("boards", "0")) or len(torn_boards) != int(text.get("torn", "0"))
     if state is LaneState.READY and broken:
         state = LaneState.LOST
     return LaneMeta(
@@ -269,4 +268,6 @@ def _parse_meta(meta: dict[bytes, bytes], applied: dict[bytes, bytes], boards: I
         progress=text.get("progress", ""),
         applied={int(partition): int(offset) for partition, offset in applied.items()},
         boards=named,
+        torn=torn_boards,
+        expelled=frozenset(RowKey(*note.decode("utf-8").split("\n", 1)) for note in expelled),
     )

@@ -8,17 +8,12 @@ from functools import cache
 from importlib.resources import files
 
 # What a script needs before its own text: shared functions, which alone do nothing.
-_PRELUDES = {
-    "project": ("_lane",),
-    "begin": (),
-    "fill": ("_lane",),
-    "finish": ("_lane",),
-    "add_partitions": ("_lane",),
-    "prefilter": ("_lane",),
-    "top": ("_board",),
-    "around": ("_board",),
-    "places": ("_board",),
-}
+_OF_LANES = (
+    "project", "prefilter", "begin", "fill", "finish", "add_partitions", "repair", "tear", "mend", "expel", "settle",
+    "forget", "retire",
+)  # fmt: skip
+_OF_BOARDS = ("top", "around", "places")
+_PRELUDES = dict.fromkeys(_OF_LANES, "_lane") | dict.fromkeys(_OF_BOARDS, "_board")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +28,7 @@ class Script:
 @cache
 def script(name: str) -> Script:
     """The script of this name, with the functions that it shares with others put before it."""
-    text = "\n".join(_read(part) for part in (*_PRELUDES[name], name))
+    text = "\n".join(_read(part) for part in (_PRELUDES[name], name))
     return Script(name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 

@@ -1,11 +1,17 @@
 -- Put before every script that changes a lane. Defines, and does nothing by itself:
 --
---   is_ready(meta, applied, boards, log, truth, topology)   true where the lane is READY, carries these ids,
---       and has kept the keys that a READY lane must have: a lane without them was tampered with and is LOST.
---   merge(meta, boards, first_key, first_arg)   ZADD GT of entries, their EXPIREAT, and the boards' names.
+--   is_ready(meta, applied, boards, torn, log, truth, topology)   true where the lane is READY, carries these
+--       ids, and has kept the keys that a READY lane must have: a lane without them was tampered with and is LOST.
+--   is_epoch(meta, epoch)   true where the lane is READY under this epoch.
+--   merge(meta, boards, torn, first_key, first_arg)   ZADD GT of entries, their EXPIREAT, and the boards' names.
 --       From ARGV[first_arg] on, for KEYS[first_key], KEYS[first_key + 1], ...:
 --       board, expires_at in epoch seconds or '', count, then count times packed, player.
 --       Entries are merged by maximum, so merging again changes nothing.
+--       A board that the lane names and that has no key was deleted by hand: what is merged now is a part
+--       of it only, so it is torn from here on, and not served until it was mended.
+--   forget_if_empty(meta, boards, board, key)   a board without entries has no key: the lane no longer names it.
+--   undeclared_boards(boards, first_arg)   {'UNDECLARED', board, ...}: boards that the lane names and that are not
+--       among ARGV[first_arg] and further.
 --   note_as_of(meta, as_of)   meta.as_of := the minimum over all partitions, '' while one was never heard.
 --
 -- Packed values stay strings: Lua's tostring loses digits near 2^53.
@@ -13,17 +19,36 @@
 
 local CHUNK = 4000
 
-local function is_ready(meta, applied, boards, log, truth, topology)
-  local found = redis.call('HMGET', meta, 'state', 'log_id', 'truth_id', 'topology', 'boards')
+local function is_ready(meta, applied, boards, torn, log, truth, topology)
+  local found = redis.call('HMGET', meta, 'state', 'log_id', 'truth_id', 'topology', 'boards', 'torn')
   return found[1] == 'ready' and found[2] == log and found[3] == truth and found[4] == topology
     and redis.call('EXISTS', applied) == 1
     and redis.call('SCARD', boards) == tonumber(found[5] or '0')
+    and redis.call('HLEN', torn) == tonumber(found[6] or '0')
 end
 
-local function merge(meta, boards, first_key, first_arg)
+local function is_epoch(meta, epoch)
+  local found = redis.call('HMGET', meta, 'state', 'epoch')
+  return found[1] == 'ready' and found[2] == epoch
+end
+
+local function tear(meta, torn, board)
+  local times = redis.call('HINCRBY', torn, board, 1)
+  if times == 1 then
+    redis.call('HINCRBY', meta, 'torn', 1)
+  end
+  return times
+end
+
+local function merge(meta, boards, torn, first_key, first_arg)
   local arg = first_arg
   for key = first_key, #KEYS do
     local board, expires_at, count = ARGV[arg], ARGV[arg + 1], tonumber(ARGV[arg + 2])
+    if redis.call('SADD', boards, board) == 1 then
+      redis.call('HINCRBY', meta, 'boards', 1)
+    elseif redis.call('EXISTS', KEYS[key]) == 0 then
+      tear(meta, torn, board)
+    end
     local last = arg + 2 + 2 * count
     for from = arg + 3, last, CHUNK do
       redis.call('ZADD', KEYS[key], 'GT', unpack(ARGV, from, math.min(from + CHUNK - 1, last)))
@@ -31,11 +56,28 @@ local function merge(meta, boards, first_key, first_arg)
     if expires_at ~= '' then
       redis.call('EXPIREAT', KEYS[key], expires_at)
     end
-    if redis.call('SADD', boards, board) == 1 then
-      redis.call('HINCRBY', meta, 'boards', 1)
-    end
     arg = last + 1
   end
+end
+
+local function forget_if_empty(meta, boards, board, key)
+  if redis.call('EXISTS', key) == 0 and redis.call('SREM', boards, board) == 1 then
+    redis.call('HINCRBY', meta, 'boards', -1)
+  end
+end
+
+local function undeclared_boards(boards, first_arg)
+  local declared = {}
+  for i = first_arg, #ARGV do
+    declared[ARGV[i]] = true
+  end
+  local undeclared = {'UNDECLARED'}
+  for _, board in ipairs(redis.call('SMEMBERS', boards)) do
+    if not declared[board] then
+      undeclared[#undeclared + 1] = board
+    end
+  end
+  return undeclared
 end
 
 local function note_as_of(meta, as_of)

@@ -1,6 +1,6 @@
 -- project: bring whole ranges of the log, with all the row images that they touch, into the lane.
 --
--- KEYS     1 meta, 2 applied, 3 as_of, 4 boards, 5.. one ZSET per board
+-- KEYS     1 meta, 2 applied, 3 as_of, 4 boards, 5 torn, 6.. one ZSET per board
 -- ARGV     1 log id, 2 truth id, 3 topology, 4 number of ranges,
 --          per range: partition, first offset, next offset, as_of in ms or '' where nothing is known,
 --          then the entries of each board (see merge)
@@ -9,7 +9,7 @@
 -- REQUIRES READY with these ids; for every range applied[partition] >= first offset. Else nothing is written.
 -- ATOMIC   All of it. Entries first, applied next, so that a script that dies half way leaves no gap.
 
-if not is_ready(KEYS[1], KEYS[2], KEYS[4], ARGV[1], ARGV[2], ARGV[3]) then
+if not is_ready(KEYS[1], KEYS[2], KEYS[4], KEYS[5], ARGV[1], ARGV[2], ARGV[3]) then
   return {'LOST'}
 end
 local count = tonumber(ARGV[4])
@@ -29,7 +29,7 @@ if #behind > 1 then
   return behind
 end
 
-merge(KEYS[1], KEYS[4], 5, 5 + 4 * count)
+merge(KEYS[1], KEYS[4], KEYS[5], 6, 5 + 4 * count)
 for i = 0, count - 1 do
   local partition, next_offset, as_of = ARGV[5 + 4 * i], ARGV[7 + 4 * i], ARGV[8 + 4 * i]
   if tonumber(applied[i]) < tonumber(next_offset) then

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+
+import structlog
 
 from api.calls import Call, ClientGone
 from api.entries import not_ready
@@ -18,7 +19,7 @@ Handler = Callable[[Call], Awaitable[Reply]]
 Scope = Any
 Send = Callable[[Any], Awaitable[None]]
 
-_LOG = logging.getLogger("standings.api")
+log = structlog.get_logger("api")
 _CORS: Headers = [
     (b"access-control-allow-origin", b"*"),
     (b"access-control-expose-headers", b"etag, retry-after, standings-as-of"),
@@ -70,12 +71,12 @@ class Endpoint:
         except BoardNotReady as error:
             return problem_reply(not_ready(error))
         except StoreUnavailable as error:
-            _LOG.warning("a store is unavailable: %s", error)
+            log.warning("a store is unavailable", route=self._route, error=str(error))
             return problem_reply(Problem("store-unavailable", _first_words(error), headers={"Retry-After": "1"}))
         except ClientGone:
             raise
-        except Exception:  # noqa: BLE001 - the last place that can keep a defect from becoming a bare 500
-            _LOG.exception("a request to %s met a defect", self._route)
+        except Exception:
+            log.exception("a request met a defect", route=self._route)
             return defect_reply()
 
     def _options(self) -> Reply:

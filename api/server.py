@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 import socket
 import sys
 
+import structlog
 from granian import Granian
 from granian.constants import Interfaces
 from granian.log import LogLevels
@@ -18,7 +18,7 @@ from api.endpoints import RawPaths
 from api.services import connect
 from schemas.settings import Settings, load_settings
 
-_LOG = logging.getLogger("standings.api")
+log = structlog.get_logger("api")
 # Waiting submissions and live streams hold their connections for long.
 _CONNECTIONS = 10_000
 _BACKLOG = 2_048
@@ -30,7 +30,6 @@ def serve(settings: Settings) -> None:
 
     Exits at once, with one line that says so, where somebody else listens on the port.
     """
-    _log_to_stderr(settings.log_level)
     _refuse_taken_port(settings.host, settings.port)
     if settings.workers == 1:
         asyncio.run(_serve_here(settings))
@@ -50,18 +49,9 @@ def serve(settings: Settings) -> None:
     ).serve()
 
 
-def _log_to_stderr(level: str) -> None:
-    logging.basicConfig(level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    # What the drivers tell at "info" is for who debugs them.
-    for driver in ("kafka", "botocore", "boto3", "urllib3"):
-        logging.getLogger(driver).setLevel(logging.WARNING if level != "debug" else logging.DEBUG)
-
-
 def make_app() -> RawPaths:
     """The app of a worker process, with the settings of the environment."""
-    settings = load_settings()
-    _log_to_stderr(settings.log_level)
-    return create_app(connect(settings))
+    return create_app(connect(load_settings()))
 
 
 async def _serve_here(settings: Settings) -> None:
@@ -79,16 +69,16 @@ async def _serve_here(settings: Settings) -> None:
     serving = loop.create_task(server.serve())
 
     def stop() -> None:
-        server.stop()
+        server.stop()  # type: ignore[no-untyped-call]  # granian annotates most, not this
         loop.call_later(_GRACE_S, serving.cancel)
 
     for which in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(which, stop)
-    _LOG.info("listening at http://%s:%s", settings.host, settings.port)
+    log.info("listening", host=settings.host, port=settings.port)
     try:
         await serving
     except asyncio.CancelledError:
-        _LOG.warning("requests were still under way after %s s", _GRACE_S)
+        log.warning("requests were still under way at the end", after_s=_GRACE_S)
 
 
 def _refuse_taken_port(host: str, port: int) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+
+import structlog
 
 from api.keyring import Keyring
 from api.logwatch import LogWatch
@@ -19,6 +20,7 @@ from schemas.settings import Settings, parse_submit_keys
 from schemas.times import SECOND_MS
 from stores.boards import BoardReader
 from stores.catalogue import Catalogue
+from stores.clock import now_ms
 from stores.connections import connect_redis
 from stores.dynamodb import Dynamo, connect_dynamodb
 from stores.exchange import Exchange
@@ -28,14 +30,9 @@ from stores.nodes import ClusterNodes, SingleNode
 from stores.registry import REREAD_MS, Registry
 from stores.scorebook import Scorebook
 
-_LOG = logging.getLogger("standings.api")
+log = structlog.get_logger("api")
 _LOOK_AT_LOG_EVERY_S = 1.0
 _REREAD_WITHIN_S = 12.0
-
-
-def now_ms() -> int:
-    """The wall clock in epoch ms."""
-    return time.time_ns() // 1_000_000
 
 
 @dataclass
@@ -122,13 +119,13 @@ async def _repeat(what: str, step: Callable[[], Awaitable[None]], every_s: float
             await step()
         except StoreUnavailable as error:
             if not trouble:
-                _LOG.warning("%s can't be read: %s", what, error)
+                log.warning("a store can't be read", what=what, error=str(error))
             trouble = str(error)
-        except Exception:  # noqa: BLE001 - a watch that ended would be missed by nobody until it is too late
-            _LOG.exception("watching %s met a defect", what)
+        except Exception:
+            log.exception("a watch met a defect", what=what)
             trouble = "a defect"
         else:
             if trouble:
-                _LOG.info("%s can be read again", what)
+                log.info("a store can be read again", what=what)
             trouble = ""
         await asyncio.sleep(every_s)

@@ -36,7 +36,7 @@ def test_begin_empties_all_of_the_lane_and_nothing_beside_it(redis_side: RedisSi
     redis_side.make_ready({0: (5, 100), 1: (6, 100)})
     redis_side.project((ALL, "ann", 1), (DAILY, "ann", 1))
     keys = redis_side.names.lane(LANE)
-    redis_side.ask("SADD", keys.expelled, "a note")
+    redis_side.ask("SADD", keys.expelled, f"{ALL.name}\nann")
     neighbour = redis_side.names.lane(LANE + 1)
     redis_side.ask("HSET", neighbour.meta, "state", "ready")
     begin(redis_side, "second")

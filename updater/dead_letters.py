@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 
 from schemas.errors import StandingsError
@@ -27,15 +26,21 @@ class DeadLetters:
         self._producer = producer
         self._names = names
         self._max_share = max_share
-        self._recent: deque[bool] = deque(maxlen=_SEEN)
+        self._recent: dict[tuple[int, int], bool] = {}
 
     def weigh(self, decoded: Sequence[Decoded]) -> None:
         """Raises TooManyDeadLetters when more than the allowed share of the last 1,000 events can't be decoded.
 
-        Conflicts don't count: they are about the matches, not about the deploy.
+        Conflicts don't count: they are about the matches, not about the deploy. A record that is fetched
+        again and again while a store is away counts once.
         """
-        self._recent.extend(isinstance(one.outcome, DeadLetter) for one in decoded)
-        dead = sum(self._recent)
+        for one in decoded:
+            place = one.record.partition, one.record.offset
+            self._recent.pop(place, None)
+            self._recent[place] = isinstance(one.outcome, DeadLetter)
+        while len(self._recent) > _SEEN:
+            del self._recent[next(iter(self._recent))]
+        dead = sum(self._recent.values())
         if len(self._recent) >= _FEW and dead > self._max_share * len(self._recent):
             raise TooManyDeadLetters(
                 f"{dead} of the last {len(self._recent)} events would be dead-lettered, more than the share of "

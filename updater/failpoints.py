@@ -1,12 +1,14 @@
 """Failpoints: where a test can end the process, named. Without STANDINGS_FAILPOINT they do nothing.
 
 STANDINGS_FAILPOINT=recorded:3 ends the process as kill -9 does, the third time that step is reached.
+Inside one process a test passes a Reach of its own, and may raise, wait or look around there.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from enum import StrEnum
 
 VARIABLE = "STANDINGS_FAILPOINT"
@@ -21,6 +23,9 @@ class Step(StrEnum):
     DEAD_LETTERED = "dead-lettered"
     PROJECTED = "projected"
     COMMITTED = "committed"
+
+
+Reach = Callable[[Step], None]
 
 
 def reach(step: Step) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from schemas.errors import StoreUnavailable
 from schemas.rows import Topology
+from stores.lanes import LaneIds, Range
 from stores.log import Committed, LogConsumer, Record
 from updater.batch import Batch, DeadLetter, Decoded
 from updater.dead_letters import DeadLetters
 from updater.decode import Decoder
-from updater.failpoints import Step, reach
+from updater.failpoints import Reach, Step, reach
 from updater.metrics import UpdaterMetrics
 from updater.project import Projection, Projector
 from updater.record import Recorder
@@ -30,17 +32,20 @@ class Pipeline:
         projector: Projector,
         dead_letters: DeadLetters,
         metrics: UpdaterMetrics,
+        reach: Reach = reach,
     ) -> None:
         self._decoder = decoder
         self._recorder = recorder
         self._projector = projector
         self._dead_letters = dead_letters
         self._metrics = metrics
+        self._reach = reach
 
     def decode(self, records: Sequence[Record]) -> list[Decoded]:
         """Step 1: what each record is. Raises StoreUnavailable, and TooManyDeadLetters to stop a bad deploy."""
         decoded = self._decoder.decode(records)
         self._dead_letters.weigh(decoded)
+        self._reach(Step.DECODED)
         return decoded
 
     def run(self, batch: Batch, topology: Topology, consumer: LogConsumer, committed: Mapping[int, int]) -> Projection:
@@ -49,12 +54,12 @@ class Pipeline:
         `committed`: what the group has committed; an updater that replays never commits backwards.
         """
         recording = self._recorder.record(batch, topology)
-        reach(Step.RECORDED)
+        self._reach(Step.RECORDED)
         undecodable = [one.outcome for one in batch.decoded if isinstance(one.outcome, DeadLetter)]
         self._dead_letters.send([*undecodable, *recording.conflicts])
-        reach(Step.DEAD_LETTERED)
+        self._reach(Step.DEAD_LETTERED)
         projection = self._projector.project(batch, recording, topology)
-        reach(Step.PROJECTED)
+        self._reach(Step.PROJECTED)
         offsets = {
             one.partition: Committed(one.next, one.as_of)
             for one in batch.ranges
@@ -62,6 +67,16 @@ class Pipeline:
         }
         if offsets:
             consumer.commit(offsets)
-        reach(Step.COMMITTED)
+        self._reach(Step.COMMITTED)
         self._metrics.count(batch, recording, projection, undecodable)
         return projection
+
+    def show(self, ids: LaneIds, ranges: Sequence[Range], topology: Topology) -> Projection:
+        """A heartbeat: show every lane where the partitions stand. Needs Redis alone, and not even that."""
+        projection = self._projector.heartbeat(ids, ranges, topology)
+        self._metrics.count_refusals(projection)
+        return projection
+
+    def count_outage(self, error: StoreUnavailable) -> None:
+        """Count a batch that was given back."""
+        self._metrics.count_outage(error)

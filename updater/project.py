@@ -26,8 +26,10 @@ class Projection:
 
 
 class Projector:
-    """Calls project on every lane. A lane that is lost, behind or unreachable stops nothing: the next range or
-    heartbeat shows what it lacks."""
+    """Calls project on every lane.
+
+    A lane that is lost, behind or unreachable stops nothing: the next range or heartbeat shows what it lacks.
+    """
 
     def __init__(self, lanes: Lanes, now_at: Callable[[], int], boot_ms: Callable[[], int]) -> None:
         self._lanes = lanes
@@ -56,9 +58,7 @@ class Projector:
             self._call(ids, ranges, [Entries() for _ in range(topology.lanes)], projection)
         return projection
 
-    def _call(
-        self, ids: LaneIds, ranges: Sequence[Range], entries: Sequence[Entries], projection: Projection
-    ) -> None:
+    def _call(self, ids: LaneIds, ranges: Sequence[Range], entries: Sequence[Entries], projection: Projection) -> None:
         for lane, mine in enumerate(entries):
             if lane in projection.lost_lanes or lane in projection.unreachable_lanes:
                 continue  # what follows would leave a gap, and be refused

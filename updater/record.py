@@ -21,6 +21,7 @@ from schemas.rows import (
 from stores.lanes import LaneIds, Lanes
 from stores.scorebook import Scorebook
 from updater.batch import Batch, DeadLetter, Decoded
+from updater.failpoints import Reach, Step, reach
 
 
 @dataclass(slots=True)
@@ -54,10 +55,11 @@ class _Sorted:
 class Recorder:
     """Writes what changes and nothing else. Raises StoreUnavailable and DeadlineMissed: then commit nothing."""
 
-    def __init__(self, scorebook: Scorebook, lanes: Lanes, now_at: Callable[[], int]) -> None:
+    def __init__(self, scorebook: Scorebook, lanes: Lanes, now_at: Callable[[], int], reach: Reach = reach) -> None:
         self._scorebook = scorebook
         self._lanes = lanes
         self._now_at = now_at
+        self._reach = reach
 
     def record(self, batch: Batch, topology: Topology) -> Recording:
         """Make a batch durable: rows first, receipts last, so that a crash between them repeats harmless writes."""
@@ -65,7 +67,8 @@ class Recorder:
         by_kind = self._sort(batch)
         candidates = _merge(recording, by_kind.fresh.values())
         self._write_rows(candidates, batch, topology, recording)
-        self._write_receipts(by_kind, batch, recording)
+        self._reach(Step.ROWS_WRITTEN)
+        self._write_receipts(by_kind, batch)
         self._read_rows_of_repeats(by_kind.repeats, batch, recording)
         recording.applied = len(by_kind.fresh)
         recording.repeats = len(by_kind.repeats)
@@ -124,7 +127,7 @@ class Recorder:
                 continue  # Redis being away stops nothing but reads
         return view
 
-    def _write_receipts(self, by_kind: _Sorted, batch: Batch, recording: Recording) -> None:
+    def _write_receipts(self, by_kind: _Sorted, batch: Batch) -> None:
         if not by_kind.fresh:
             return
         applied_at = self._now_at()

@@ -91,9 +91,7 @@ class UpdaterService:
 
         def join(log_id: str) -> Session:
             consumer: LogConsumer = KafkaLogConsumer(settings, log_id)
-            return Session(
-                log_id, consumer, self._admin, registry, pipeline, projector, self.metrics, clocks, limits
-            )
+            return Session(log_id, consumer, self._admin, registry, pipeline, clocks, limits)
 
         self.updater = Updater(self._admin, join, stopping, time.sleep)
 

@@ -14,9 +14,8 @@ from stores.lanes import LaneIds, Range, topology_ids
 from stores.log import LogAdmin, LogChanged, LogConsumer, Record
 from stores.registry import Registry
 from updater.batch import Batch, cut, ranges_of
-from updater.metrics import UpdaterMetrics
 from updater.pipeline import Pipeline
-from updater.project import Projection, Projector
+from updater.project import Projection
 
 MAX_RECORDS = 500
 POLL_MS = 100
@@ -54,8 +53,6 @@ class Session:
         admin: LogAdmin,
         registry: Registry,
         pipeline: Pipeline,
-        projector: Projector,
-        metrics: UpdaterMetrics,
         clocks: Clocks,
         limits: Limits,
     ) -> None:
@@ -64,8 +61,6 @@ class Session:
         self._admin = admin
         self._registry = registry
         self._pipeline = pipeline
-        self._projector = projector
-        self._metrics = metrics
         self._clocks = clocks
         self._limits = limits
         self._generation = -1
@@ -82,6 +77,7 @@ class Session:
         moved = self._consumer.generation != self._generation
         if moved:
             self._positions.clear()  # they may be others' by now, and further on
+            records = self._unread(records)
         if self._paused_until_ms is not None:
             self._realign(records)
             if self._clocks.boot_ms() < self._paused_until_ms:
@@ -112,7 +108,10 @@ class Session:
         # The check comes after the poll that returned the records: kafka-python may hand over records of a
         # log that is dead for minutes already, and the deadline counts from the check's start.
         deadline = Deadline(self._check_log(), self._limits.deadline_ms, self._clocks.boot_ms)
-        self._skip_what_expired(records)
+        firsts: dict[int, int] = {}
+        for record in records:
+            firsts.setdefault(record.partition, record.offset)
+        self._skip_what_expired(firsts)
         decoded = self._pipeline.decode(records)
         topology, ids = self._layout()
         for piece in cut(decoded, self._batch_rows):
@@ -127,22 +126,18 @@ class Session:
                 break
         self._batch_rows = min(self._limits.batch_rows, 2 * self._batch_rows)
 
-    def _skip_what_expired(self, records: Sequence[Record]) -> None:
+    def _skip_what_expired(self, next_offsets: Mapping[int, int]) -> None:
         """Where the log has dropped records before they were read, go on at its start, and say so loudly."""
-        seen: set[int] = set()
-        for record in records:
-            if record.partition in seen:
-                continue
-            seen.add(record.partition)
-            position = self._positions[record.partition]
-            if record.offset > position and (start := self._consumer.log_start(record.partition)) > position:
-                log.error("the log dropped records before they were recorded", partition=record.partition,
+        for partition, offset in next_offsets.items():
+            position = self._positions[partition]
+            if offset > position and (start := self._consumer.log_start(partition)) > position:
+                log.error("the log dropped records before they were recorded", partition=partition,
                           expected=position, log_start=start)  # fmt: skip
-                self._positions[record.partition] = start
+                self._positions[partition] = start
 
     def _give_back(self, records: Sequence[Record], error: StoreUnavailable) -> None:
         """Nothing was committed: fetch the same records again, after a pause in which the membership is kept."""
-        self._metrics.count_outage(error)
+        self._pipeline.count_outage(error)
         self._realign(records)
         if isinstance(error, DeadlineMissed):
             self._batch_rows = max(1, self._batch_rows // 2)
@@ -152,6 +147,12 @@ class Session:
         self._paused_until_ms = self._clocks.boot_ms() + self._backoff_ms
         self._backoff_ms = min(2 * self._backoff_ms, _LONGEST_BACKOFF_MS)
         self._consumer.pause()
+
+    def _unread(self, records: Sequence[Record]) -> list[Record]:
+        """Records that came before the partitions were taken over are left for the next poll: none."""
+        for record in reversed(records):
+            self._consumer.seek(record.partition, record.offset)
+        return []
 
     def _realign(self, records: Sequence[Record]) -> None:
         """Let the consumer go on exactly behind what was finished."""
@@ -194,7 +195,9 @@ class Session:
         topology, ids = self._layout()
         if self._positions:
             now_at = self._clocks.now_at()
-            reached = {partition: self._reached(partition) for partition in self._positions}
+            # The position moves over what holds no records: the markers of transactions.
+            reached = {one: max(at, self._consumer.position(one)) for one, at in self._positions.items()}
+            self._skip_what_expired(reached)
             complete = self._consumer.caught_up(reached)
             as_of = now_at - self._limits.clock_skew_ms
             ranges = [
@@ -202,14 +205,8 @@ class Session:
                 for partition, after in reached.items()
             ]
             self._positions |= reached
-            projection = self._projector.heartbeat(ids, ranges, topology)
-            self._metrics.count_refusals(projection)
-            self._rewind(projection)
+            self._rewind(self._pipeline.show(ids, ranges, topology))
         self._heartbeat_due_ms = self._clocks.boot_ms() + HEARTBEAT_MS
-
-    def _reached(self, partition: int) -> int:
-        """The position, moved over what holds no records: the markers of transactions."""
-        return max(self._positions[partition], self._consumer.position(partition))
 
     def _rewind(self, projection: Projection) -> bool:
         """Go back to where the furthest lane stands, as long as the log still has it; True where it went back."""

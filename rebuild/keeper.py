@@ -131,8 +131,9 @@ class Keeper:
         now_ms = self._boot_ms()
         if now_ms < watched.retry_ms:
             return None
-        if meta.ids.log_id not in ("", world.ids.log_id) and now_ms - self._log_since_ms < self._older_log_ms:
-            return None  # a batch of the older log may still be writing truth
+        if meta.ids.log_id != world.ids.log_id and now_ms - self._log_since_ms < self._older_log_ms:
+            # A batch of an older log may still be writing truth. A lost lane can't tell of which log it was.
+            return None
         log.warning("rebuilding a lane", lane=lane, reason=reason)
         try:
             rebuilt = self._runner.rebuild(lane, world)

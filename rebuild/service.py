@@ -13,9 +13,10 @@ from stores.deadline import boot_ms
 from stores.dynamodb import Dynamo, connect_dynamodb
 from stores.kafka_log import KafkaLogAdmin
 from stores.lanes import Lanes
-from stores.registry import Registry
+from stores.repairs import LaneRepairs
 from stores.scorebook import Scorebook
 from rebuild.keeper import Keeper
+from rebuild.repairs import BoardRepairer
 from rebuild.runner import Runner
 
 
@@ -27,9 +28,13 @@ class KeeperService:
         self._dynamo = Dynamo(connect_dynamodb(settings))
         self._admin = KafkaLogAdmin(settings)
         catalogue = Catalogue(self._dynamo, names, time.sleep)
-        lanes = Lanes(connect_redis(settings), names)
-        runner = Runner(Scorebook(self._dynamo, names), catalogue, lanes, self._admin, now_ms)
-        self.keeper = Keeper(lanes, self._admin, Registry(catalogue), runner, settings, now_ms, boot_ms)
+        client = connect_redis(settings)
+        lanes = Lanes(client, names)
+        repairs = LaneRepairs(client, names)
+        scorebook = Scorebook(self._dynamo, names)
+        runner = Runner(scorebook, catalogue, lanes, self._admin, now_ms)
+        repairer = BoardRepairer(scorebook, catalogue, lanes, repairs, now_ms)
+        self.keeper = Keeper(lanes, repairs, self._admin, catalogue, runner, repairer, settings, now_ms, boot_ms)
 
     def close(self) -> None:
         """End the connections."""

@@ -90,11 +90,15 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """How boards are spread over lanes, and which truth they show."""
+    """How boards are spread over lanes, and which truth they show.
+
+    `lanes_before`: the most lanes that any earlier layout had: those that are no more have to be removed.
+    """
 
     lanes: int
     mapping: int
     truth_id: str
+    lanes_before: int = 0
 
     @property
     def tag(self) -> str:

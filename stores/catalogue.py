@@ -20,6 +20,7 @@ from stores.dynamodb import Dynamo, Item, store_errors
 MAX_CHANGES = 100  # of one transaction: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 _TOPOLOGY = "#topology"
 _LEASE = "#lease:"
+_LOG = "#log"
 _CALL_MS = 10_000
 _TABLE_WAIT_S = 0.2
 
@@ -87,30 +88,87 @@ class Catalogue:
         item = self._get(_TOPOLOGY)
         if item is None:
             return None
-        return Topology(int(item["lanes"]["N"]), int(item["mapping"]["N"]), item["truth_id"]["S"])
+        return Topology(
+            int(item["lanes"]["N"]), int(item["mapping"]["N"]), item["truth_id"]["S"], int(item["lanes_before"]["N"])
+        )
 
     def create_topology(self, lanes: int) -> Topology:
         """The topology, made with this number of lanes and a new truth id where there was none."""
-        item: Item = {
-            "leaderboard": {"S": _TOPOLOGY},
-            "lanes": {"N": str(lanes)},
-            "mapping": {"N": "1"},
-            "truth_id": {"S": str(uuid4())},
-        }
-        try:
-            with store_errors("write the topology"):
-                self._dynamo.client.put_item(
-                    TableName=self._names.leaderboards,
-                    Item=item,
-                    ConditionExpression="attribute_not_exists(leaderboard)",
-                )
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                raise
+        self._put_topology(Topology(lanes, 1, str(uuid4()), 0), None)
         found = self.read_topology()
         if found is None:
             raise StoreUnavailable("DynamoDB does not show the topology that was just written")
         return found
+
+    def change_topology(self, before: Topology, lanes: int, new_truth: bool) -> Topology:
+        """Another layout (the mapping counts up) or another truth id, as the successor of `before`.
+
+        Raises InvalidDefinition when somebody else changed it meanwhile.
+        """
+        moved = lanes != before.lanes
+        after = Topology(
+            lanes,
+            before.mapping + 1 if moved else before.mapping,
+            str(uuid4()) if new_truth else before.truth_id,
+            max(before.lanes, before.lanes_before) if moved else before.lanes_before,
+        )
+        if not self._put_topology(after, before):
+            raise InvalidDefinition("the layout was changed by somebody else meanwhile: look, and run this again")
+        return after
+
+    def _put_topology(self, topology: Topology, before: Topology | None) -> bool:
+        request: Item = {
+            "TableName": self._names.leaderboards,
+            "Item": {
+                "leaderboard": {"S": _TOPOLOGY},
+                "lanes": {"N": str(topology.lanes)},
+                "mapping": {"N": str(topology.mapping)},
+                "truth_id": {"S": topology.truth_id},
+                "lanes_before": {"N": str(topology.lanes_before)},
+            },
+        }
+        if before is None:
+            request["ConditionExpression"] = "attribute_not_exists(leaderboard)"
+        else:
+            request["ConditionExpression"] = "mapping = :mapping AND truth_id = :truth_id"
+            request["ExpressionAttributeValues"] = {
+                ":mapping": {"N": str(before.mapping)},
+                ":truth_id": {"S": before.truth_id},
+            }
+        return self._put_if("write the topology", request)
+
+    def note_log(self, log_id: str, now_at: int) -> int:
+        """Since when (epoch ms) this log is known to be the log; 0 where it is the first that ever was.
+
+        The first to see another log writes down when: until then updaters may have worked on an older one.
+        """
+        while True:
+            item = self._get(_LOG)
+            if item is not None and item["log_id"]["S"] == log_id:
+                return int(item["since_at"]["N"])
+            request: Item = {
+                "TableName": self._names.leaderboards,
+                "Item": {
+                    "leaderboard": {"S": _LOG},
+                    "log_id": {"S": log_id},
+                    "since_at": {"N": "0" if item is None else str(now_at)},
+                },
+                "ConditionExpression": "attribute_not_exists(leaderboard)" if item is None else "log_id = :before",
+            }
+            if item is not None:
+                request["ExpressionAttributeValues"] = {":before": item["log_id"]}
+            self._put_if("note the log", request)
+
+    def _put_if(self, what: str, request: Item) -> bool:
+        """A conditional put; False where its condition does not hold."""
+        try:
+            with store_errors(what):
+                self._dynamo.client.put_item(**request)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+                raise
+            return False
+        return True
 
     # ------------------------------------------------------------------ definitions
 

@@ -1,0 +1,74 @@
+"""The truth's rows as one stream, fed by parallel strongly consistent queries, flat in memory whatever the size."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from schemas.leaderboards import Board
+from schemas.rows import Row
+from stores.scorebook import Scorebook
+
+CHUNK_ROWS = 500
+_PARALLEL_QUERIES = 8
+_CHUNKS_AHEAD = 32
+
+Chunk = tuple[Board, list[Row]]
+
+
+def stream_rows(scorebook: Scorebook, boards: Sequence[Board], now_at: int) -> Iterator[Chunk]:
+    """Every row of these boards, in chunks of one board, in no order.
+
+    Closing the stream early ends the queries. What a query raises is raised to whoever reads.
+    """
+    return _Stream(scorebook, boards, now_at).read()
+
+
+class _Stream:
+    """Threads that query, a bounded queue, and one reader."""
+
+    def __init__(self, scorebook: Scorebook, boards: Sequence[Board], now_at: int) -> None:
+        self._scorebook = scorebook
+        self._boards = boards
+        self._now_at = now_at
+        self._chunks: queue.Queue[Chunk | BaseException | None] = queue.Queue(_CHUNKS_AHEAD)
+        self._ended = threading.Event()
+
+    def read(self) -> Iterator[Chunk]:
+        feeder = threading.Thread(target=self._query_all, name="rows", daemon=True)
+        feeder.start()
+        try:
+            while (item := self._chunks.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            self._ended.set()
+            feeder.join()
+
+    def _query_all(self) -> None:
+        with ThreadPoolExecutor(_PARALLEL_QUERIES, thread_name_prefix="rows") as pool:
+            for board in self._boards:
+                for shard in range(board.shards):
+                    pool.submit(self._query, board, shard)
+        self._put(None)
+
+    def _query(self, board: Board, shard: int) -> None:
+        try:
+            for page in self._scorebook.query_shard(board, shard, self._now_at):
+                if self._ended.is_set():
+                    return
+                for first in range(0, len(page), CHUNK_ROWS):
+                    self._put((board, page[first : first + CHUNK_ROWS]))
+        except BaseException as error:  # noqa: BLE001 - it belongs to whoever reads the stream
+            self._put(error)
+
+    def _put(self, item: Chunk | BaseException | None) -> None:
+        """Wait for room in the queue, unless nobody reads any more."""
+        while not self._ended.is_set():
+            try:
+                return self._chunks.put(item, timeout=0.1)
+            except queue.Full:
+                continue

@@ -23,6 +23,9 @@ Data = Annotated[Path | None, typer.Option(help="Data folder of a stack on this 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Port = Annotated[int | None, typer.Option(min=1, max=65_535, help="Its port; default: a free one.")]
 
+BoardOption = Annotated[str | None, typer.Option(help="One board, such as ranked:weekly.")]
+Everything = Annotated[bool, typer.Option("--all", help="All boards.")]
+
 app = typer.Typer(
     name="standings", help="Leaderboards for games.", no_args_is_help=True, add_completion=False,
     pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -61,16 +64,19 @@ def up(
 
 @app.command()
 def init(
-    lanes: Annotated[int, typer.Option(min=1, max=1024, help="Lanes of a new deployment.")] = 4,
+    lanes: Annotated[int | None, typer.Option(min=1, max=1024, help="How many lanes; a new deployment has 4.")] = None,
     partitions: Annotated[int | None, typer.Option(min=1, max=10_000, help="Partitions; more than now adds some.")] = None,
     replication: Annotated[int, typer.Option(min=-1, help="Copies of a new topic; -1: the brokers' default.")] = -1,
+    new_truth: Annotated[
+        bool, typer.Option("--new-truth", help="DynamoDB was restored to an earlier point: begin a new truth.")
+    ] = False,
     data: Data = None,
 ) -> None:
-    """Create tables, topics and the layout of lanes. Safe to repeat."""
+    """Create tables, topics and the layout of lanes. Safe to repeat; --lanes on an existing layout changes it."""
     from commands.administer import init as run_init
     from commands.target import find_target
 
-    for line in run_init(find_target(data).settings(), lanes, partitions, replication):
+    for line in run_init(find_target(data).settings(), lanes, partitions, replication, new_truth=new_truth):
         typer.echo(line)
 
 
@@ -216,6 +222,58 @@ def status(data: Data = None, as_json: AsJson = False) -> None:
     raise typer.Exit(0 if found.ok else 1)
 
 
+@app.command()
+def rebuild(
+    board: BoardOption = None,
+    leaderboard: Annotated[str | None, typer.Option(help="All boards of a leaderboard.")] = None,
+    lane: Annotated[int | None, typer.Option(min=0, help="A whole lane.")] = None,
+    everything: Everything = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Be the keeper: heal whatever needs it, until stopped.")] = False,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring boards back from the scorebook. A board of a ready lane is repaired in place, without downtime."""
+    from commands.output import filling_bar, print_done
+    from commands.recovery import Scope, open_rebuild
+    from commands.recovery import rebuild as run_rebuild
+    from commands.target import find_target
+
+    scope = Scope(board, leaderboard, lane, everything)
+    if watch == scope.is_one() or (watch and scope != Scope()):
+        raise typer.BadParameter("give one of --board, --leaderboard, --lane, --all, or --watch alone")
+    settings = find_target(data).settings()
+    if watch:
+        from rebuild.service import run_keeper
+
+        return run_until_stopped(lambda stopping: run_keeper(settings, stopping))
+    with filling_bar() as show, open_rebuild(settings, show) as service:
+        done = run_rebuild(service, scope)
+    print_done([asdict(one) for one in done], as_json)
+
+
+@app.command()
+def audit(
+    board: BoardOption = None,
+    everything: Everything = False,
+    sample: Annotated[int | None, typer.Option(min=1, help="About so many entries of each board, at random.")] = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare boards with the scorebook, entry by entry. Exit 1 on a difference; none is told while scores arrive."""
+    from commands.output import print_audits
+    from commands.recovery import Scope, open_rebuild
+    from commands.recovery import audit as run_audit
+    from commands.target import find_target
+
+    scope = Scope(board, everything=everything)
+    if not scope.is_one():
+        raise typer.BadParameter("give one of --board and --all")
+    with open_rebuild(find_target(data).settings()) as service:
+        found = list(run_audit(service, scope, sample))
+    print_audits(found, as_json)
+    raise typer.Exit(1 if any(one.differing for one in found) else 0)
+
+
 @key_app.command("new")
 def key_new(
     name: Annotated[str, typer.Option(help="What the key is called in logs.")] = "game",
@@ -270,10 +328,15 @@ def _role_settings(role: str) -> Settings:
 def _run_role(role: str, run: Callable[[Settings, threading.Event], None]) -> None:
     """Run a role until SIGTERM or SIGINT; it finishes what it is at first."""
     settings = _role_settings(role)
+    run_until_stopped(lambda stopping: run(settings, stopping))
+
+
+def run_until_stopped(run: Callable[[threading.Event], None]) -> None:
+    """Run something that ends soon after its event was set, which SIGTERM and SIGINT do."""
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    run(settings, stopping)
+    run(stopping)
 
 
 def main() -> None:

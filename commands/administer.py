@@ -23,7 +23,7 @@ from stores.connections import connect_redis
 from stores.dynamodb import Dynamo, connect_dynamodb
 from stores.kafka_log import KafkaLogAdmin
 from stores.lanes import Lanes, LaneState
-from stores.log import LogAdmin
+from stores.log import LogAdmin, LogDescription
 from stores.registry import SEEN_WITHIN_S
 
 DEFAULT_LANES = 4
@@ -50,35 +50,57 @@ def open_catalogue(settings: Settings) -> Iterator[Catalogue]:
 
 
 def init(
-    settings: Settings, lanes: int, partitions: int | None, replication: int, first_partitions: int = DEFAULT_PARTITIONS
+    settings: Settings,
+    lanes: int | None,
+    partitions: int | None,
+    replication: int,
+    first_partitions: int = DEFAULT_PARTITIONS,
+    *,
+    new_truth: bool = False,
 ) -> list[str]:
     """Create what is absent: tables, layout, topics, partitions. Safe to repeat; what there is, a line each.
 
+    `lanes`: None leaves a layout as it is; another number moves every board, and the keeper rebuilds all lanes.
     `partitions`: how many there shall be at least; None leaves a topic as it is, and makes a new one with
-    `first_partitions`. `replication` -1 is the brokers' default.
+    `first_partitions`. `replication` -1 is the brokers' default. `new_truth`: the tables were restored to an
+    earlier point: the log is replayed from its start, under a new truth id. Stop the updaters first.
     """
-    done = []
-    with open_catalogue(settings) as catalogue:
-        catalogue.create_tables()
-        before = catalogue.read_topology()
-        topology = before or catalogue.create_topology(lanes)
-    done.append(f"tables are there; {topology.lanes} lanes, truth {topology.truth_id}")
     admin = KafkaLogAdmin(settings)
     try:
-        log = admin.describe()
-        if log is None:
-            admin.create_topics(partitions or first_partitions, replication)
-            log = admin.describe()
-        if log is None:
-            raise StoreUnavailable("Kafka does not show the topic that was just created: run this again")
+        with open_catalogue(settings) as catalogue:
+            catalogue.create_tables()
+            topology = catalogue.read_topology()
+            log = _create_topic(settings, admin, partitions, replication, first_partitions)
+            if topology is None:
+                topology = catalogue.create_topology(lanes or DEFAULT_LANES)
+            if new_truth:
+                # Offsets first: a truth that is new while the old offsets stand would miss what lies before them.
+                admin.rewind_group(log.log_id, admin.log_starts(log.partitions))
+            if new_truth or (lanes is not None and lanes != topology.lanes):
+                topology = catalogue.change_topology(topology, lanes or topology.lanes, new_truth)
         if partitions is not None and partitions > log.partitions:
             _add_partitions(settings, admin, topology.lanes, partitions)
-        elif partitions is not None and partitions < log.partitions:
-            raise StandingsError(f"the topic has {log.partitions} partitions: Kafka can't take any away")
-        done.append(f"topic {settings.names.events}: id {log.log_id}, {max(partitions or 0, log.partitions)} partitions")
     finally:
         admin.close()
-    return done
+    return [
+        f"tables are there; {topology.lanes} lanes, mapping {topology.mapping}, truth {topology.truth_id}",
+        f"topic {settings.names.events}: id {log.log_id}, {max(partitions or 0, log.partitions)} partitions",
+    ]
+
+
+def _create_topic(
+    settings: Settings, admin: LogAdmin, partitions: int | None, replication: int, first_partitions: int
+) -> LogDescription:
+    """The topic of events, made where it is absent (with that of dead letters)."""
+    log = admin.describe()
+    if log is None:
+        admin.create_topics(partitions or first_partitions, replication)
+        log = admin.describe()
+    if log is None:
+        raise StoreUnavailable(f"Kafka does not show the topic {settings.names.events} that was just made: run this again")
+    if partitions is not None and partitions < log.partitions:
+        raise StandingsError(f"the topic has {log.partitions} partitions: Kafka can't take any away")
+    return log
 
 
 def _add_partitions(settings: Settings, admin: LogAdmin, lanes: int, partitions: int) -> None:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:  # what they import would slow down every command
+    from rebuild.audit import Audited
+    from rebuild.rows import Filling
+
+_LINE_EVERY_S = 2.0
 
 
 def console() -> Console:
@@ -54,3 +63,50 @@ def progress_bar(unit: str) -> Progress:
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeElapsedColumn(),
         console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True,
     )  # fmt: skip
+
+
+@contextmanager
+def filling_bar() -> Iterator[Callable[[Filling], None]]:
+    """Shows rows, rate and time left of each lane: as a bar on a terminal, else as a line now and then."""
+    bar = Progress(
+        TextColumn("lane {task.fields[lane]}"), BarColumn(), TextColumn("{task.fields[rows]} rows"),
+        TextColumn("{task.fields[rate]} rows/s"), TimeRemainingColumn(),
+        console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True,
+    )  # fmt: skip
+    tasks: dict[int, tuple[Any, float]] = {}
+    said_s = time.monotonic()
+
+    def show(filling: Filling) -> None:
+        nonlocal said_s
+        now_s = time.monotonic()
+        if filling.lane not in tasks:
+            tasks[filling.lane] = (bar.add_task("", total=filling.shards, lane=filling.lane, rows=0, rate=0), now_s)
+        task, began_s = tasks[filling.lane]
+        rate = int(filling.rows / max(now_s - began_s, 0.001))
+        bar.update(task, completed=filling.shards_done, rows=filling.rows, rate=rate)
+        if not sys.stderr.isatty() and now_s - said_s > _LINE_EVERY_S:
+            said_s = now_s
+            left_s = (now_s - began_s) * (filling.shards - filling.shards_done) / max(filling.shards_done, 1)
+            sys.stderr.write(f"lane {filling.lane}: {filling.rows} rows, {rate} rows/s, about {left_s:.0f} s left\n")
+
+    with bar:
+        yield show
+
+
+def print_done(done: Sequence[Mapping[str, Any]], as_json: bool) -> None:
+    """What a rebuild did."""
+    if as_json:
+        return print_json(done)
+    rows = ((one.get("board") or "(whole)", one.get("lane"), one["rows"], one.get("expelled", 0)) for one in done)
+    console().print(table("rebuilt from the scorebook", ("board", "lane", "rows", "expelled"), rows))
+
+
+def print_audits(found: Sequence[Audited], as_json: bool) -> None:
+    """What an audit found: every board, and the entries that differ."""
+    if as_json:
+        return print_json([asdict(one) for one in found])
+    rows = ((one.board, one.rows, one.entries, one.differing) for one in found)
+    console().print(table("audit", ("board", "rows", "entries", "differing"), rows))
+    differing = [(d.board, d.player_id, str(d.kind), d.truth, d.view) for one in found for d in one.differences]
+    if differing:
+        console().print(table("differences", ("board", "player", "the view is", "scorebook", "view"), differing))

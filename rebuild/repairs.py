@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from rebuild.leases import Leases
-from rebuild.rows import stream_rows
+from rebuild.rows import Filling, Progress, RowStream
 from rebuild.world import World
 from schemas.errors import StoreUnavailable
 from schemas.lane_states import LaneMachine, LaneStep
@@ -41,7 +41,7 @@ class BoardRepairer:
         lanes: Lanes,
         repairs: LaneRepairs,
         now_at: Callable[[], int],
-        progress: Callable[[int, int], None] = lambda _lane, _rows: None,
+        progress: Progress = lambda _filling: None,
     ) -> None:
         self._scorebook = scorebook
         self._lanes = lanes
@@ -77,14 +77,15 @@ class BoardRepairer:
 
     def _merge_truth(self, lane: int, epoch: str, board: Board, prolong: Callable[[], None]) -> int:
         rows = 0
-        for _, chunk in stream_rows(self._scorebook, [board], self._now_at()):
+        stream = RowStream(self._scorebook, [board], self._now_at())
+        for _, chunk in stream:
             entries = Entries()
             for row in chunk:
                 entries.add(board, row.player_id, row.packed)
             self._repairs.repair(lane, epoch, entries)
             rows += len(chunk)
             prolong()
-            self._progress(lane, rows)
+            self._progress(Filling(lane, rows, stream.shards_done, stream.shards))
         return rows
 
     def _expel_foreign(self, lane: int, epoch: str, board: Board, prolong: Callable[[], None]) -> int:

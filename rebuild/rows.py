@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from schemas.leaderboards import Board
 from schemas.rows import Row
@@ -18,16 +19,24 @@ _CHUNKS_AHEAD = 32
 Chunk = tuple[Board, list[Row]]
 
 
-def stream_rows(scorebook: Scorebook, boards: Sequence[Board], now_at: int) -> Iterator[Chunk]:
-    """Every row of these boards, in chunks of one board, in no order.
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """How far a lane or a board is being filled: rows so far, and how many of its shards were read to their end."""
 
-    Closing the stream early ends the queries. What a query raises is raised to whoever reads.
+    lane: int
+    rows: int
+    shards_done: int
+    shards: int
+
+
+Progress = Callable[[Filling], None]
+
+
+class RowStream:
+    """Every row of these boards, in chunks of one board, in no order. Read it once, to its end or not.
+
+    Closing the iterator early ends the queries. What a query raises is raised to whoever reads.
     """
-    return _Stream(scorebook, boards, now_at).read()
-
-
-class _Stream:
-    """Threads that query, a bounded queue, and one reader."""
 
     def __init__(self, scorebook: Scorebook, boards: Sequence[Board], now_at: int) -> None:
         self._scorebook = scorebook
@@ -35,8 +44,10 @@ class _Stream:
         self._now_at = now_at
         self._chunks: queue.Queue[Chunk | BaseException | None] = queue.Queue(_CHUNKS_AHEAD)
         self._ended = threading.Event()
+        self.shards = sum(board.shards for board in boards)
+        self.shards_done = 0
 
-    def read(self) -> Iterator[Chunk]:
+    def __iter__(self) -> Iterator[Chunk]:
         feeder = threading.Thread(target=self._query_all, name="rows", daemon=True)
         feeder.start()
         try:
@@ -62,6 +73,7 @@ class _Stream:
                     return
                 for first in range(0, len(page), CHUNK_ROWS):
                     self._put((board, page[first : first + CHUNK_ROWS]))
+            self.shards_done += 1
         except BaseException as error:  # noqa: BLE001 - it belongs to whoever reads the stream
             self._put(error)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from rebuild.leases import LeaseHeld, Leases
-from rebuild.rows import stream_rows
+from rebuild.rows import Filling, Progress, RowStream
 from rebuild.world import World
 from schemas.errors import StandingsError, StoreUnavailable
 from schemas.lane_states import LaneMachine, LaneStep
@@ -26,8 +26,6 @@ __all__ = ["Fenced", "LeaseHeld", "Progress", "Rebuilt", "Runner", "World"]
 
 _TRIES = 6
 _FIRST_WAIT_S = 0.1
-
-Progress = Callable[[int, int], None]
 
 
 class Fenced(StandingsError):
@@ -53,7 +51,7 @@ class Runner:
         lanes: Lanes,
         admin: LogAdmin,
         now_at: Callable[[], int],
-        progress: Progress = lambda _lane, _rows: None,
+        progress: Progress = lambda _filling: None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._scorebook = scorebook
@@ -65,7 +63,7 @@ class Runner:
         self._leases = Leases(catalogue, now_at)
 
     def rebuild(self, lane: int, world: World) -> Rebuilt:
-        """Bring the lane back. `progress` hears of every chunk: the lane, and its rows so far."""
+        """Bring the lane back. `progress` hears of every chunk."""
         with self._leases.hold(lane) as prolong:
             seen = self._lanes.read_meta(lane)
             machine = LaneMachine(seen.state)
@@ -96,7 +94,8 @@ class Runner:
         self, lane: int, epoch: str, boards: Sequence[Board], machine: LaneMachine, prolong: Callable[[], None]
     ) -> tuple[int, int]:
         steps = rows = 0
-        for board, chunk in stream_rows(self._scorebook, boards, self._now_at()):
+        stream = RowStream(self._scorebook, boards, self._now_at())
+        for board, chunk in stream:
             entries = Entries()
             for row in chunk:
                 entries.add(board, row.player_id, row.packed)
@@ -106,7 +105,7 @@ class Runner:
                 raise Fenced(f"lane {lane} was taken over by another rebuild")
             steps += 1
             prolong()
-            self._progress(lane, rows)
+            self._progress(Filling(lane, rows, stream.shards_done, stream.shards))
         return steps, rows
 
     def _again(self, script: Callable[[], bool]) -> bool:

@@ -1,4 +1,4 @@
-"""The keeper as a process."""
+"""What rebuilds, made from the settings; and the keeper as a process."""
 
 from __future__ import annotations
 
@@ -13,38 +13,49 @@ from stores.deadline import boot_ms
 from stores.dynamodb import Dynamo, connect_dynamodb
 from stores.kafka_log import KafkaLogAdmin
 from stores.lanes import Lanes
+from stores.registry import Registry
 from stores.repairs import LaneRepairs
 from stores.scorebook import Scorebook
+from rebuild.audit import Auditor
 from rebuild.keeper import Keeper
 from rebuild.repairs import BoardRepairer
+from rebuild.rows import Progress
 from rebuild.runner import Runner
+from rebuild.world import World, look
 
 
-class KeeperService:
-    """Everything that a keeper needs, made from the settings. Connects when first used."""
+class RebuildService:
+    """Everything that rebuilds, repairs, audits and the keeper need, made from the settings. Connects when first used."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, progress: Progress = lambda _filling: None) -> None:
         names = settings.names
         self._dynamo = Dynamo(connect_dynamodb(settings))
-        self._admin = KafkaLogAdmin(settings)
-        catalogue = Catalogue(self._dynamo, names, time.sleep)
+        self.admin = KafkaLogAdmin(settings)
+        self.catalogue = Catalogue(self._dynamo, names, time.sleep)
         client = connect_redis(settings)
-        lanes = Lanes(client, names)
+        self.lanes = Lanes(client, names)
         repairs = LaneRepairs(client, names)
         scorebook = Scorebook(self._dynamo, names)
-        runner = Runner(scorebook, catalogue, lanes, self._admin, now_ms)
-        repairer = BoardRepairer(scorebook, catalogue, lanes, repairs, now_ms)
-        self.keeper = Keeper(lanes, repairs, self._admin, catalogue, runner, repairer, settings, now_ms, boot_ms)
+        self.runner = Runner(scorebook, self.catalogue, self.lanes, self.admin, now_ms, progress)
+        self.repairer = BoardRepairer(scorebook, self.catalogue, self.lanes, repairs, now_ms, progress)
+        self.auditor = Auditor(scorebook, self.lanes, repairs, self.admin, now_ms)
+        self.keeper = Keeper(
+            self.lanes, repairs, self.admin, self.catalogue, self.runner, self.repairer, settings, now_ms, boot_ms
+        )
+
+    def look(self) -> World:
+        """What is authoritative now."""
+        return look(Registry(self.catalogue), self.admin)
 
     def close(self) -> None:
         """End the connections."""
-        self._admin.close()
+        self.admin.close()
         self._dynamo.close()
 
 
 def run_keeper(settings: Settings, stopping: threading.Event) -> None:
     """Run a keeper until `stopping` is set."""
-    service = KeeperService(settings)
+    service = RebuildService(settings)
     try:
         service.keeper.run(stopping)
     finally:

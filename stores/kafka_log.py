@@ -30,6 +30,7 @@ _EARLIEST = -2
 _READ_COMMITTED = 1
 _APPEND_TIME = 1
 _NO_TOPIC = uuid.UUID(int=0)
+_PROBE_MS = 300
 _MAX_RECORD_BYTES = 2 * 1024 * 1024
 REQUEST_TIMEOUT_MS = 5_000
 
@@ -257,6 +258,7 @@ class KafkaLogAdmin:
 
     def __init__(self, settings: Settings) -> None:
         self._names: Names = settings.names
+        self._options = kafka_options(settings)
         self._make: Callable[[], Any] = lambda: KafkaAdminClient(**kafka_options(settings))
         self._client: Any = None
 
@@ -273,7 +275,7 @@ class KafkaLogAdmin:
         with self._asking("tell what is committed") as client:
             found = client.list_group_offsets(group).get(group, {})
         return {
-            at.partition: Committed(one.offset, int(one.metadata) if one.metadata else None)
+            at.partition: Committed(one.offset, int(one.metadata) if (one.metadata or "").isdigit() else None)
             for at, one in found.items()
             if at.topic == self._names.events and one.offset >= 0
         }
@@ -282,7 +284,21 @@ class KafkaLogAdmin:
         return self._offsets(partitions, _EARLIEST)
 
     def log_ends(self, partitions: int) -> dict[int, int]:
-        return self._offsets(partitions, _LATEST)
+        ends = self._offsets(partitions, _LATEST)
+        # Some brokers tell the last batch's first offset + 1: look whether records stand behind it.
+        with log_errors("look for records"):
+            consumer = KafkaConsumer(
+                **self._options, enable_auto_commit=False, isolation_level="read_committed", fetch_max_wait_ms=50
+            )
+            try:
+                consumer.assign([TopicPartition(self._names.events, one) for one in ends])
+                for one, end in ends.items():
+                    consumer.seek(TopicPartition(self._names.events, one), end)
+                while found := consumer.poll(timeout_ms=_PROBE_MS):
+                    ends |= {at.partition: records[-1].offset + 1 for at, records in found.items()}
+            finally:
+                consumer.close(autocommit=False)
+        return ends
 
     def create_topics(self, partitions: int, replication: int) -> None:
         events = {"message.timestamp.type": "LogAppendTime"}
@@ -303,6 +319,16 @@ class KafkaLogAdmin:
     def add_partitions(self, partitions: int) -> None:
         with self._asking("add partitions") as client:
             client.create_partitions({self._names.events: partitions})
+
+    def rewind_group(self, log_id: str, offsets: Mapping[int, int]) -> None:
+        wanted = {
+            TopicPartition(self._names.events, one): OffsetAndMetadata(offset, "", -1) for one, offset in offsets.items()
+        }
+        with self._asking("rewind the group") as client:
+            answers = client.alter_group_offsets(self._names.group(log_id), wanted)
+        refused = sorted({str(getattr(one, "__name__", one)) for one in answers.values()} - {"NoError"})
+        if refused:
+            raise LogUnavailable(f"Kafka did not rewind the group ({', '.join(refused)}): stop the updaters first")
 
     def close(self) -> None:
         if self._client is not None:
@@ -332,30 +358,18 @@ class KafkaLogAdmin:
 
 
 def is_drained(settings: Settings) -> bool:
-    """True when the group has committed all that the topic holds. Looks for records, as an end offset may be too low."""
+    """True when the group has committed all that the topic of events holds."""
     admin = KafkaLogAdmin(settings)
     try:
         found = admin.describe()
         if found is None:
             return True
-        starts, committed = admin.log_starts(found.partitions), admin.committed(found.log_id)
+        ends, starts = admin.log_ends(found.partitions), admin.log_starts(found.partitions)
+        committed = admin.committed(found.log_id)
+        done = {one: committed[one].offset if one in committed else start for one, start in starts.items()}
+        return all(done[one] >= end for one, end in ends.items())
     finally:
         admin.close()
-    with log_errors("look for records"):
-        consumer = KafkaConsumer(**kafka_options(settings), enable_auto_commit=False, fetch_max_wait_ms=100)
-        try:
-            places = {
-                TopicPartition(settings.names.events, partition): committed[partition].offset if partition in committed else start
-                for partition, start in starts.items()
-            }
-            consumer.assign(list(places))
-            for place, offset in places.items():
-                consumer.seek(place, offset)
-            if consumer.poll(timeout_ms=500):
-                return False
-            return all((mark := consumer.highwater(place)) is not None and mark <= offset for place, offset in places.items())
-        finally:
-            consumer.close(autocommit=False)
 
 
 def _record(one: Any) -> Record:

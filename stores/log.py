@@ -134,6 +134,9 @@ class LogAdmin(Protocol):
     def log_ends(self, partitions: int) -> dict[int, int]:
         """The next offset of each partition, by its leader."""
 
+    def rewind_group(self, log_id: str, offsets: Mapping[int, int]) -> None:
+        """Commit these offsets for the group of this log; refused (LogUnavailable) while updaters are in it."""
+
     def create_topics(self, partitions: int, replication: int) -> None:
         """Create the topics of events and of dead letters where they are absent."""
 

@@ -6,6 +6,7 @@ write is therefore harmless, in any order, from anywhere.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from botocore.exceptions import ClientError
@@ -86,6 +87,28 @@ class Scorebook:
             if "LastEvaluatedKey" not in reply:
                 return
             request["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
+
+    def sample_rows(self, board: Board, count: int, now_at: int) -> Iterator[list[Row]]:
+        """About `count` rows of a board, some from a random place of each shard. One round trip a shard or two."""
+        each = max(1, -(-count // board.shards))
+        for shard in range(board.shards):
+            start = {"board_shard": {"S": shard_key(board.name, shard)}, "player_id": {"S": secrets.token_hex(8)}}
+            behind = self._query_some(board, shard, each, now_at, start)
+            missing = each - len(behind)
+            yield behind + (self._query_some(board, shard, missing, now_at, None) if missing > 0 else [])
+
+    def _query_some(self, board: Board, shard: int, limit: int, now_at: int, start: Item | None) -> list[Row]:
+        request: Item = {
+            "TableName": self._names.scores,
+            "KeyConditionExpression": "board_shard = :board_shard",
+            "ExpressionAttributeValues": {":board_shard": {"S": shard_key(board.name, shard)}},
+            "ConsistentRead": True,
+            "Limit": limit,
+        }
+        if start is not None:
+            request["ExclusiveStartKey"] = start
+        reply = self._dynamo.call("query some rows", lambda: self._dynamo.client.query(**request), Deadline.after(30_000))
+        return [_row(item) for item in reply["Items"] if not _is_expired(item, now_at)]
 
     def _statement(self, candidate: Candidate, exists: bool) -> Statement:
         board, row = candidate.board, candidate.row

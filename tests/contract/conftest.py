@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,11 +10,15 @@ import fakeredis
 import pytest
 import redis
 
-from embedded.single import running_valkey
+from embedded.environment import clean_environment, describe_emulator_access
+from embedded.single import running_dynamodb, running_valkey
 from schemas.settings import load_settings
 from stores.connections import connect_redis
+from stores.dynamodb import Dynamo, connect_dynamodb
 from stores.nodes import SingleNode
+from tests.contract.dynamo_side import DynamoSide
 from tests.contract.redis_side import FakeNode, RedisSide
+from tests.fakes.dynamodb import FakeDynamoDB
 
 BOTH = ["fake", "real"]
 
@@ -50,3 +55,47 @@ def own_valkey(tmp_path: Path) -> Iterator[str]:
     """The URL of a server that is this test's alone."""
     with running_valkey(tmp_path) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a DynamoDB that all tests of this session share, and the access that boto3 wants to see."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in set(os.environ) - set(clean_environment(os.environ)):
+            patch.delenv(name)
+        for name, value in describe_emulator_access().items():
+            patch.setenv(name, value)
+        with running_dynamodb(tmp_path_factory.mktemp("dynamodb")) as url:
+            yield url
+
+
+@pytest.fixture
+def fake_dynamodb() -> FakeDynamoDB:
+    """The one behind the side `fake`: small pages, and faults to be ordered."""
+    return FakeDynamoDB(page_size=7)
+
+
+@pytest.fixture
+def fake_dynamo(fake_dynamodb: FakeDynamoDB) -> Iterator[DynamoSide]:
+    dynamo = Dynamo(fake_dynamodb.as_client(), sleep=lambda _: None)
+    side = DynamoSide(fake_dynamodb.as_client(), dynamo)
+    side.catalogue.create_tables()
+    yield side
+    dynamo.close()
+
+
+@pytest.fixture
+def real_dynamo(emulator: str) -> Iterator[DynamoSide]:
+    client = connect_dynamodb(load_settings({"STANDINGS_DYNAMODB_URL": emulator}))
+    dynamo = Dynamo(client)
+    side = DynamoSide(client, dynamo)
+    side.catalogue.create_tables()
+    yield side
+    dynamo.close()
+    client.close()
+
+
+@pytest.fixture(params=BOTH)
+def dynamo_side(request: pytest.FixtureRequest) -> DynamoSide:
+    side: DynamoSide = request.getfixturevalue(f"{request.param}_dynamo")
+    return side

@@ -242,7 +242,6 @@ def test_a_projection_into_a_stopped_server_is_unknown_in_bounded_time_and_can_b
     takes_at_most(5 * TIMEOUT_S, lambda: lanes.project(LANE, IDS, [Range(0, 0, 4)], images))
     takes_at_most(5 * TIMEOUT_S, lambda: lanes.prefilter(LANE, IDS, {ALL.name: ["ann"]}))
     takes_at_most(5 * TIMEOUT_S, lambda: lanes.read_meta(LANE))
-    takes_at_most(5 * TIMEOUT_S, lambda: lanes.missing_boards(LANE, [ALL.name]))
     own_server.signal(signal.SIGCONT)
     assert lanes.project(LANE, IDS, [Range(0, 0, 4)], images) is Projected.APPLIED
     assert lanes.read_meta(LANE).applied[0] == 4

@@ -80,15 +80,6 @@ def test_a_score_that_no_codec_made_stops_loudly(redis_side: RedisSide, score: s
         redis_side.lanes.prefilter(LANE, IDS, {ALL.name: ["ann"]})
 
 
-def test_boards_whose_key_is_missing_are_found(redis_side: RedisSide) -> None:
-    redis_side.make_ready()
-    redis_side.project((ALL, "ann", 1), (DAILY, "ann", 1))
-    redis_side.ask("DEL", redis_side.names.lane(LANE).board(DAILY.name))
-    names = [ALL.name, DAILY.name, WEEKLY.name]
-    assert redis_side.lanes.missing_boards(LANE, names) == [DAILY.name, WEEKLY.name]
-    assert redis_side.lanes.missing_boards(LANE, []) == []
-
-
 @pytest.mark.parametrize("policy", ["noeviction", "allkeys-lru"])
 def test_the_eviction_policy_is_told(own_valkey: str, policy: str) -> None:
     client = connect_redis(load_settings({"STANDINGS_REDIS_URL": own_valkey}))

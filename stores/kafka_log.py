@@ -23,6 +23,7 @@ from kafka.structs import OffsetAndMetadata
 
 from schemas.keys import Names
 from schemas.settings import Settings
+from stores.kafka_clients import open_client
 from stores.log import Acknowledged, Committed, LogDescription, LogUnavailable, Record
 
 _LATEST = -1
@@ -84,18 +85,17 @@ class KafkaLogConsumer:
         self._rebalances = _Rebalances()
         session_ms = settings.kafka_session_timeout_ms
         with log_errors("connect a consumer"):
-            self._consumer = KafkaConsumer(
-                **kafka_options(settings),
-                group_id=settings.names.group(log_id),
-                enable_auto_commit=False,
-                auto_offset_reset="earliest",
-                isolation_level="read_committed",
-                allow_auto_create_topics=False,
-                session_timeout_ms=session_ms,
-                heartbeat_interval_ms=max(session_ms // 10, 200),
-                fetch_max_wait_ms=100,
-                metadata_max_age_ms=10_000,
-            )
+            self._consumer = open_client(KafkaConsumer, kafka_options(settings) | {
+                "group_id": settings.names.group(log_id),
+                "enable_auto_commit": False,
+                "auto_offset_reset": "earliest",
+                "isolation_level": "read_committed",
+                "allow_auto_create_topics": False,
+                "session_timeout_ms": session_ms,
+                "heartbeat_interval_ms": max(session_ms // 10, 200),
+                "fetch_max_wait_ms": 100,
+                "metadata_max_age_ms": 10_000,
+            })  # fmt: skip
             self._consumer.subscribe([self._topic], listener=self._rebalances)
         self._paused = False
 
@@ -194,19 +194,18 @@ class KafkaLogProducer:
         self._limit = settings.max_in_flight
         self._in_flight = 0
         self._lock = threading.Lock()
-        self._make: Callable[[], Any] = lambda: KafkaProducer(
-            **kafka_options(settings),
-            acks="all",
-            enable_idempotence=True,
-            retries=2**31 - 1,
-            max_in_flight_requests_per_connection=5,
-            delivery_timeout_ms=2 * REQUEST_TIMEOUT_MS,
-            max_block_ms=REQUEST_TIMEOUT_MS,
-            linger_ms=2,
-            max_request_size=_MAX_RECORD_BYTES,
-            batch_size=131_072,
-            allow_auto_create_topics=False,
-        )
+        self._make: Callable[[], Any] = lambda: open_client(KafkaProducer, kafka_options(settings) | {
+            "acks": "all",
+            "enable_idempotence": True,
+            "retries": 2**31 - 1,
+            "max_in_flight_requests_per_connection": 5,
+            "delivery_timeout_ms": 2 * REQUEST_TIMEOUT_MS,
+            "max_block_ms": REQUEST_TIMEOUT_MS,
+            "linger_ms": 2,
+            "max_request_size": _MAX_RECORD_BYTES,
+            "batch_size": 131_072,
+            "allow_auto_create_topics": False,
+        })  # fmt: skip
         self._producer: Any = None
 
     def send(self, topic: str, key: bytes | None, value: bytes, timestamp: int | None = None,
@@ -259,7 +258,7 @@ class KafkaLogAdmin:
     def __init__(self, settings: Settings) -> None:
         self._names: Names = settings.names
         self._options = kafka_options(settings)
-        self._make: Callable[[], Any] = lambda: KafkaAdminClient(**kafka_options(settings))
+        self._make: Callable[[], Any] = lambda: open_client(KafkaAdminClient, kafka_options(settings))
         self._client: Any = None
 
     def describe(self) -> LogDescription | None:

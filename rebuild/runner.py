@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
+from rebuild.failpoints import Step, reach
 from rebuild.leases import LeaseHeld, Leases
 from rebuild.rows import Filling, Progress, RowStream
 from rebuild.world import World
@@ -69,16 +70,20 @@ class Runner:
             machine = LaneMachine(seen.state)
             epoch = str(uuid4())  # never derived from Redis, which may be rolled back to where it was used before
             offsets = self._starting_offsets(world.log)
+            reach(Step.OFFSETS_READ)
             boards = world.boards_of(lane, self._now_at())
             names = [board.name for board in boards]
             machine.check(LaneStep.BEGIN)
             if not self._lanes.begin(lane, epoch, world.ids, world.log.partitions, seen, names):
                 raise Fenced(f"lane {lane} was changed by another rebuild since it was looked at")
             machine.take(LaneStep.BEGIN)
+            reach(Step.BEGUN)
             steps, rows = self._fill(lane, epoch, boards, machine, prolong)
+            reach(Step.ALL_FILLED)
             machine.take(LaneStep.FINISH)
             if not self._again(lambda: self._lanes.finish(lane, epoch, steps, offsets)):
                 raise Fenced(f"lane {lane} was taken over by another rebuild")
+            reach(Step.FINISHED)
         return Rebuilt(lane, len(boards), rows)
 
     def _starting_offsets(self, log: LogDescription) -> dict[int, tuple[int, int | None]]:
@@ -104,6 +109,7 @@ class Runner:
             if not self._again(lambda: self._lanes.fill(lane, epoch, steps, rows, entries)):  # noqa: B023 - called at once
                 raise Fenced(f"lane {lane} was taken over by another rebuild")
             steps += 1
+            reach(Step.FILLED)
             prolong()
             self._progress(Filling(lane, rows, stream.shards_done, stream.shards))
         return steps, rows

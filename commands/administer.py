@@ -22,7 +22,7 @@ from stores.clock import now_ms
 from stores.connections import connect_redis
 from stores.dynamodb import Dynamo, connect_dynamodb
 from stores.kafka_log import KafkaLogAdmin
-from stores.lanes import Lanes, LaneState
+from stores.lanes import Lanes
 from stores.log import LogAdmin, LogDescription
 from stores.registry import SEEN_WITHIN_S
 
@@ -104,13 +104,21 @@ def _create_topic(
 
 
 def _add_partitions(settings: Settings, admin: LogAdmin, lanes: int, partitions: int) -> None:
-    """The lanes first: a partition that a lane doesn't know of would be left out of its as_of."""
+    """The lanes first: a partition that a lane doesn't know of would be left out of its as_of.
+
+    And once more afterwards, for lanes that were lost at first and are being rebuilt.
+    """
     scripts = Lanes(connect_redis(settings), settings.names)
+    _tell_lanes(scripts, lanes, partitions)
+    admin.add_partitions(partitions)
+    _tell_lanes(scripts, lanes, partitions)
+
+
+def _tell_lanes(scripts: Lanes, lanes: int, partitions: int) -> None:
     for lane in range(lanes):
         meta = scripts.read_meta(lane)
-        if meta.state is not LaneState.LOST and not scripts.add_partitions(lane, meta.epoch, partitions):
+        if meta.stored_state and not scripts.add_partitions(lane, meta.epoch, partitions):
             raise StandingsError(f"lane {lane} is being rebuilt: run this again")
-    admin.add_partitions(partitions)
 
 
 def add_main(settings: Settings) -> None:

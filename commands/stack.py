@@ -6,13 +6,13 @@ import os
 import threading
 from collections.abc import Mapping
 
-from commands.administer import add_main, init
+from commands.administer import add_main, init, open_catalogue
 from commands.demo import Demo
 from embedded.stack import Stack
 from embedded.up import Hooks, UpOptions, run, tell
 from schemas.errors import StandingsError
 from schemas.settings import Settings, load_settings
-from stores.kafka_log import is_drained
+from stores.kafka_log import KafkaLogAdmin, is_drained
 
 _PARTITIONS = 4
 _LANES = 4
@@ -34,6 +34,7 @@ def run_stack(options: UpOptions, sample: str | None) -> int:
     def prepare_stores(settings: Mapping[str, str]) -> None:
         settings_seen.update(settings)
         _init(settings)
+        _note_log(_settings(settings))
 
     hooks = Hooks(
         init=prepare_stores, ready=ready, drained=_drained, after_restart=_after_restart, stopping=stopping.set
@@ -45,6 +46,18 @@ def _init(settings: Mapping[str, str]) -> None:
     loaded = _settings(settings)
     init(loaded, _LANES, None, 1, _PARTITIONS)
     add_main(loaded)
+
+
+def _note_log(settings: Settings) -> None:
+    """At the stack's start no updater of an older log is alive: no rebuild needs to wait for one."""
+    admin = KafkaLogAdmin(settings)
+    try:
+        log = admin.describe()
+    finally:
+        admin.close()
+    if log is not None:
+        with open_catalogue(settings) as catalogue:
+            catalogue.note_log(log.log_id, 0)
 
 
 def _after_restart(name: str, settings: Mapping[str, str]) -> None:

@@ -50,7 +50,8 @@ def describe_settings(
         "STANDINGS_PORT": str(api_port),
         "STANDINGS_DATA": str(data),
         "STANDINGS_PREFIX": prefix,
-        "STANDINGS_EMBEDDED": "true",
+        # a broker that came back empty is another log: what is rebuilt has to wait that long for the older one's batches
+        "STANDINGS_DEADLINE_MS": "5000",
         # the broker waits half of it at each join
         "STANDINGS_KAFKA_SESSION_TIMEOUT_MS": "2000",
         **describe_emulator_access(),

@@ -84,7 +84,7 @@ class Keeper:
         self._on_healed = on_healed
         self._on_failed = on_failed
         # What a batch of an older log may still be writing: its deadline and one request's time-out.
-        self._older_log_ms = 0 if settings.embedded else settings.deadline_ms + REQUEST_TIMEOUT_S * SECOND_MS
+        self._older_log_ms = settings.deadline_ms + REQUEST_TIMEOUT_S * SECOND_MS
         self._log: tuple[str, int] = ("", 0)
         self._watched: dict[int, _Watched] = {}
         self._policy = ""

@@ -80,6 +80,8 @@ class Runner:
             reach(Step.BEGUN)
             steps, rows = self._fill(lane, epoch, boards, machine, prolong)
             reach(Step.ALL_FILLED)
+            if self._admin.describe() != world.log:
+                raise Fenced(f"the log changed while lane {lane} was rebuilt")
             machine.take(LaneStep.FINISH)
             if not self._again(lambda: self._lanes.finish(lane, epoch, steps, offsets)):
                 raise Fenced(f"lane {lane} was taken over by another rebuild")

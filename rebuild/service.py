@@ -5,6 +5,13 @@ from __future__ import annotations
 import threading
 import time
 
+from rebuild.audit import Auditor
+from rebuild.keeper import Keeper
+from rebuild.metrics import KeeperMetrics
+from rebuild.repairs import BoardRepairer
+from rebuild.rows import Progress
+from rebuild.runner import Runner
+from rebuild.world import World, look
 from schemas.settings import Settings
 from stores.catalogue import Catalogue
 from stores.clock import now_ms
@@ -13,15 +20,10 @@ from stores.deadline import boot_ms
 from stores.dynamodb import Dynamo, connect_dynamodb
 from stores.kafka_log import KafkaLogAdmin
 from stores.lanes import Lanes
+from stores.metrics import serving_metrics
 from stores.registry import Registry
 from stores.repairs import LaneRepairs
 from stores.scorebook import Scorebook
-from rebuild.audit import Auditor
-from rebuild.keeper import Keeper
-from rebuild.repairs import BoardRepairer
-from rebuild.rows import Progress
-from rebuild.runner import Runner
-from rebuild.world import World, look
 
 
 class RebuildService:
@@ -39,9 +41,11 @@ class RebuildService:
         self.runner = Runner(scorebook, self.catalogue, self.lanes, self.admin, now_ms, progress)
         self.repairer = BoardRepairer(scorebook, self.catalogue, self.lanes, repairs, now_ms, progress)
         self.auditor = Auditor(scorebook, self.lanes, repairs, self.admin, now_ms)
+        self.metrics = KeeperMetrics()
         self.keeper = Keeper(
-            self.lanes, repairs, self.admin, self.catalogue, self.runner, self.repairer, settings, now_ms, boot_ms
-        )
+            self.lanes, repairs, self.admin, self.catalogue, self.runner, self.repairer, settings, now_ms, boot_ms,
+            on_healed=self.metrics.count_healed, on_failed=self.metrics.count_failed,
+        )  # fmt: skip
 
     def look(self) -> World:
         """What is authoritative now."""
@@ -57,6 +61,7 @@ def run_keeper(settings: Settings, stopping: threading.Event) -> None:
     """Run a keeper until `stopping` is set."""
     service = RebuildService(settings)
     try:
-        service.keeper.run(stopping)
+        with serving_metrics(settings, service.metrics.registry):
+            service.keeper.run(stopping)
     finally:
         service.close()

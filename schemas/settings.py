@@ -70,8 +70,10 @@ class Settings(BaseSettings):
     max_dead_letter_share: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.9, description="the updater stops when more than this share of recent events would be dead-lettered"
     )
+    metrics_port: Annotated[int, Field(ge=0, le=65_535)] = Field(
+        default=0, description="port on which an updater or keeper serves its metrics, on STANDINGS_HOST; 0: none"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="what is logged")
-    embedded: bool = Field(default=False, description="set by `standings up`: no updater outlives its stack")
     data: Path | None = Field(default=None, description="data folder of an embedded stack")
 
     @classmethod

@@ -32,7 +32,10 @@ Item = dict[str, Any]
 
 STATEMENTS_PER_BATCH = 25
 KEYS_PER_GET = 100
-REQUEST_TIMEOUT_S = 2
+CONNECT_TIMEOUT_S = 1
+READ_TIMEOUT_S = 2
+# After so long a request that was sent can no longer write.
+REQUEST_TIMEOUT_S = CONNECT_TIMEOUT_S + READ_TIMEOUT_S
 _PARALLEL_CALLS = 8
 _FIRST_BACKOFF_S = 0.025
 _LONGEST_BACKOFF_S = 1.0
@@ -63,8 +66,8 @@ class Statement:
 def connect_dynamodb(settings: Settings) -> DynamoDBClient:
     """A client with one attempt and short timeouts: the retries are ours. Safe to share between threads."""
     config = Config(
-        connect_timeout=1,
-        read_timeout=REQUEST_TIMEOUT_S,
+        connect_timeout=CONNECT_TIMEOUT_S,
+        read_timeout=READ_TIMEOUT_S,
         retries={"total_max_attempts": 1, "mode": "standard"},
         max_pool_connections=2 * _PARALLEL_CALLS,
         tcp_keepalive=True,

@@ -32,6 +32,7 @@ _READ_COMMITTED = 1
 _APPEND_TIME = 1
 _NO_TOPIC = uuid.UUID(int=0)
 _PROBE_MS = 300
+_SAFE_REPLICATION = 3
 _MAX_RECORD_BYTES = 2 * 1024 * 1024
 REQUEST_TIMEOUT_MS = 5_000
 
@@ -301,6 +302,8 @@ class KafkaLogAdmin:
 
     def create_topics(self, partitions: int, replication: int) -> None:
         events = {"message.timestamp.type": "LogAppendTime"}
+        if replication >= _SAFE_REPLICATION:
+            events["min.insync.replicas"] = "2"  # or acks=all may mean one broker alone
         # A dead letter is the record with headers on top: it has to fit where the record just did.
         dead_letters = {"max.message.bytes": str(_MAX_RECORD_BYTES)}
         wanted = {

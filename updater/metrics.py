@@ -31,7 +31,7 @@ class UpdaterMetrics:
         self, batch: Batch, recording: Recording, projection: Projection, undecodable: Sequence[DeadLetter]
     ) -> None:
         """Count one finished batch."""
-        self._results.inc(sum(len(keys) for _, keys in recording.touched))
+        self._results.inc(recording.applied_results)
         self._events.labels("applied").inc(recording.applied)
         self._events.labels("repeat").inc(recording.repeats)
         self._rows.labels("written").inc(recording.written_rows)

@@ -38,6 +38,7 @@ class Recording:
     touched: list[tuple[Decoded, Sequence[RowKey]]] = field(default_factory=list)
     conflicts: list[DeadLetter] = field(default_factory=list)
     applied: int = 0
+    applied_results: int = 0
     repeats: int = 0
     written_rows: int = 0
     prefiltered_rows: int = 0
@@ -71,6 +72,7 @@ class Recorder:
         self._write_receipts(by_kind, batch)
         self._read_rows_of_repeats(by_kind.repeats, batch, recording)
         recording.applied = len(by_kind.fresh)
+        recording.applied_results = sum(len(event.results) for _, event in by_kind.fresh.values())
         recording.repeats = len(by_kind.repeats)
         recording.conflicts = [_conflict(decoded) for decoded, _ in by_kind.conflicts]
         return recording

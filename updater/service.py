@@ -18,6 +18,7 @@ from stores.dynamodb import Dynamo, connect_dynamodb
 from stores.kafka_log import KafkaLogAdmin, KafkaLogConsumer, KafkaLogProducer
 from stores.lanes import Lanes
 from stores.log import LogAdmin, LogChanged, LogConsumer
+from stores.metrics import serving_metrics
 from stores.registry import Registry
 from stores.scorebook import Scorebook
 from updater.dead_letters import DeadLetters
@@ -106,6 +107,7 @@ def run_updater(settings: Settings, stopping: threading.Event) -> None:
     """Run an updater until `stopping` is set. Raises TooManyDeadLetters when it stopped itself."""
     service = UpdaterService(settings, stopping)
     try:
-        service.updater.run()
+        with serving_metrics(settings, service.metrics.registry):
+            service.updater.run()
     finally:
         service.close()

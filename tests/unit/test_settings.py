@@ -24,7 +24,6 @@ def test_nothing_has_to_be_set() -> None:
     assert settings.serve == frozenset({"read", "submit"})
     assert settings.names.scores == "lb-scores"
     assert parse_submit_keys(settings.submit_keys.get_secret_value()) == []
-    assert not settings.embedded
 
 
 def test_every_setting_is_read_from_its_variable() -> None:

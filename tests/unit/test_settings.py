@@ -91,7 +91,7 @@ def test_a_file_that_is_not_there_is_told_by_its_name(tmp_path: Path) -> None:
         ("serve", "read,write"), ("serve", "Read"), ("kafka_security_protocol", "TLS"),
         ("kafka_session_timeout_ms", "10"), ("batch_rows", "-1"),
         ("deadline_ms", "999"), ("clock_skew_ms", "-1"), ("max_dead_letter_share", "1.1"),
-        ("max_dead_letter_share", "nan"), ("log_level", "loud"), ("embedded", "maybe"), ("submit_keys", "game"),
+        ("max_dead_letter_share", "nan"), ("log_level", "loud"), ("submit_keys", "game"),
     ],
 )  # fmt: skip
 def test_a_bad_value_is_told_by_the_name_of_its_field(field: str, value: str) -> None:

@@ -16,8 +16,12 @@ def open_client(kind: Any, options: dict[str, Any]) -> Any:
     made: list[Any] = []
 
     def make_net_client(**config: Any) -> Any:
-        made.append(KafkaNetClient(**config))
-        return made[-1]
+        client = KafkaNetClient(**config)
+        made.append(client)
+        # kafka-python 3.0.12 takes this option and passes it to nobody. A broker that creates topics on demand,
+        # which is Kafka's default, would make a deleted one anew, with one partition and the producers' times.
+        client._manager.cluster.config["allow_auto_create_topics"] = False  # noqa: SLF001
+        return client
 
     try:
         return kind(**options, kafka_client=make_net_client)

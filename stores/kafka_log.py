@@ -104,6 +104,7 @@ class KafkaLogConsumer:
         before = self._rebalances.count
         with log_errors("return records"):
             found = self._consumer.poll(timeout_ms=timeout_ms, max_records=max_records)
+        self._insist_on_rejoining()
         if self._rebalances.count != before:
             # What came along was fetched for an assignment that has changed: it is fetched again.
             for partition, records in found.items():
@@ -113,6 +114,17 @@ class KafkaLogConsumer:
                 self.pause()
             return []
         return [_record(one) for records in found.values() for one in records]
+
+    def _insist_on_rejoining(self) -> None:
+        """Keeps kafka-python 3.0.12 from forgetting a rebalance that outlasts the poll that began it.
+
+        Where new metadata asked for it (partitions were added, or the topic was not known yet at the first
+        join), the answer that arrives between two polls makes it believe that all is done: without
+        partitions, without heartbeats, for ever.
+        """
+        coordinator = self._consumer._coordinator  # noqa: SLF001
+        if coordinator.rejoining:
+            coordinator.request_rejoin()
 
     @property
     def generation(self) -> int:

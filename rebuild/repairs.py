@@ -9,13 +9,13 @@ from rebuild.leases import Leases
 from rebuild.rows import Filling, Progress, RowStream
 from rebuild.world import World
 from schemas.errors import StoreUnavailable
-from schemas.lane_states import LaneMachine, LaneStep
+from schemas.lane_states import LaneState
 from schemas.leaderboards import Board
 from schemas.rows import RowKey
 from stores.catalogue import Catalogue
 from stores.deadline import Deadline
 from stores.lanes import Entries, LaneMeta, Lanes
-from stores.repairs import LaneRepairs, Seen
+from stores.repairs import LaneMoved, LaneRepairs, Seen
 from stores.scorebook import Scorebook
 
 _READ_MS = 10_000
@@ -58,7 +58,9 @@ class BoardRepairer:
         lane = world.topology.lane_of(board.name)
         with self._leases.hold(lane) as prolong:
             meta = self._lanes.read_meta(lane)
-            LaneMachine(meta.state).check(LaneStep.REPAIR)
+            if meta.state is not LaneState.READY:
+                # It was a moment ago: whoever comes next looks again, and finds that the lane has to be rebuilt.
+                raise LaneMoved(f"lane {lane} is {meta.state}: boards are repaired in a lane that is ready")
             for _ in range(_TEAR_TRIES):
                 token = self._repairs.tear(lane, meta.epoch, board)
                 rows = self._merge_truth(lane, meta.epoch, board, prolong)

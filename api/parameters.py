@@ -94,7 +94,8 @@ class Parameters:
         if name not in self._values:
             self._note(name, "is required")
             return ""
-        return self._id(name, self._values[name][0])
+        values = self._values[name]
+        return self._id(name, values[0]) if values else ""
 
     def ids(self, name: str) -> list[str]:
         """1 to 500 different ids, in the order asked."""
@@ -124,7 +125,7 @@ class Parameters:
 
     def _single(self, name: str) -> str | None:
         values = self._values.get(name)
-        if values is None:
+        if not values:
             return None
         if values[0] == "":
             self._note(name, "is empty: leave it out, or give it a value")
@@ -138,12 +139,11 @@ class Parameters:
             hint = f"it takes {', '.join(known)}" if known else "it takes none"
             self._note(name, f"is not a parameter of this call: {hint}")
             return
+        values = self._values.setdefault(name, [])
         try:
-            value = _decode(raw_value).decode("utf-8")
+            values.append(_decode(raw_value).decode("utf-8"))
         except UnicodeDecodeError:
             self._note(name, "must be percent-encoded UTF-8")
-            return
-        self._values.setdefault(name, []).append(value)
 
     def _note(self, name: str, detail: str) -> None:
         fault = Fault(name, detail)

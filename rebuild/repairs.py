@@ -1,4 +1,4 @@
-"""Repairs of one board of a READY lane, in place: no other board is touched, and nobody who reads it waits."""
+"""Repairs of one board of a READY lane, in place: no other board is touched."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ class BoardRepairer:
                 raise LaneMoved(f"lane {lane} is {meta.state}: boards are repaired in a lane that is ready")
             for _ in range(_TEAR_TRIES):
                 token = self._repairs.tear(lane, meta.epoch, board)
-                rows = self._merge_truth(lane, meta.epoch, board, prolong)
+                rows = self._merge_truth(lane, meta.epoch, board, token, prolong)
                 if token is None:
-                    return Repaired(board.name, rows, self._expel_foreign(lane, meta.epoch, board, prolong))
-                if self._repairs.mend(lane, meta.epoch, board, token):
+                    return Repaired(board.name, rows or 0, self._expel_foreign(lane, meta.epoch, board, prolong))
+                if rows is not None:
                     return Repaired(board.name, rows, 0)
         raise StoreUnavailable(f"the key of {board.name} is deleted again and again while it is mended")
 
@@ -77,17 +77,29 @@ class BoardRepairer:
             self._settle(lane, meta.epoch, key, named.get(key.board))
         return len(meta.expelled)
 
-    def _merge_truth(self, lane: int, epoch: str, board: Board, prolong: Callable[[], None]) -> int:
-        rows = 0
+    def _merge_truth(
+        self, lane: int, epoch: str, board: Board, token: str | None, prolong: Callable[[], None]
+    ) -> int | None:
+        """How many rows were merged; None where a torn board was torn anew, or rolled back, meanwhile.
+
+        A torn board is refilled in numbered steps: it may be served again only if none of them was lost.
+        """
+        rows = steps = 0
         stream = RowStream(self._scorebook, [board], self._now_at())
         for _, chunk in stream:
             entries = Entries()
             for row in chunk:
                 entries.add(board, row.player_id, row.packed)
-            self._repairs.repair(lane, epoch, entries)
+            if token is None:
+                self._repairs.repair(lane, epoch, entries)
+            elif not self._repairs.refill(lane, epoch, board, token, steps, entries):
+                return None
+            steps += 1
             rows += len(chunk)
             prolong()
             self._progress(Filling(lane, rows, stream.shards_done, stream.shards))
+        if token is not None and not self._repairs.mend(lane, epoch, board, token, steps):
+            return None
         return rows
 
     def _expel_foreign(self, lane: int, epoch: str, board: Board, prolong: Callable[[], None]) -> int:
@@ -106,16 +118,17 @@ class BoardRepairer:
             row = rows.get(key)
             if row is not None and one.packed is not None and one.packed <= row.packed:
                 continue
-            if self._repairs.expel(lane, epoch, key, one, None if row is None else row.packed):
-                self._settle(lane, epoch, key, board)
+            token = self._repairs.expel(lane, epoch, key, one, None if row is None else row.packed)
+            if token is not None:
+                self._settle(lane, epoch, key, board, token)
                 expelled += 1
         return expelled
 
-    def _settle(self, lane: int, epoch: str, key: RowKey, board: Board | None) -> None:
-        """Read the row once more: a result that came in between could equal the foreign value, and was not merged."""
+    def _settle(self, lane: int, epoch: str, key: RowKey, board: Board | None, token: str = "") -> None:
+        """Read the row once more: a result that came in between was not merged if it did not beat the foreign value."""
         entries = Entries()
         if board is not None:
             rows = self._scorebook.read_rows([(board, key.player_id)], Deadline.after(_READ_MS))
             for row in rows.values():
                 entries.add(board, key.player_id, row.packed)
-        self._repairs.settle(lane, epoch, key, entries)
+        self._repairs.settle(lane, epoch, key, entries, token)

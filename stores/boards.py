@@ -37,14 +37,16 @@ class Entry:
 class Page:
     """Neighbouring entries of one moment. `as_of` in epoch ms; `first` is the index of the first entry.
 
-    `encoded` is for the caller: bodies made of this page, shared by all who read it in the same turn.
+    `encoded` and `cuts` are for the caller: bodies and shorter pages made of this one, shared by all who read
+    it in the same turn.
     """
 
     as_of: int | None
     size: int
     first: int
     entries: list[Entry]
-    encoded: dict[Any, bytes] = field(default_factory=dict)
+    encoded: dict[str, bytes] = field(default_factory=dict)
+    cuts: dict[int, Page] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,28 +183,23 @@ class BoardReader:
 
         def make_if_whole(meta: Sequence[Any], replies: list[Any]) -> Any:
             refusal = _refusal(lane, topology, meta)
-            if refusal is None and replies[-1]:
-                refusal = BoardNotReady(lane, "rebuilding")
-            return make(meta, replies[:-1]) if refusal is None else refusal
+            if refusal is not None:
+                return refusal
+            *own, torn, named = replies
+            made = make(meta, own)
+            # An absent key is an empty board only where the lane doesn't name the board: somebody deleted it.
+            return BoardNotReady(lane, "rebuilding") if torn or (named and made.size == 0) else made
 
         found = await self._exchange.ask(lane, what, commands, make_if_ready)
-        if found is _TORN_LANE:
-            # A board of this lane lost its key: whether it is this one has to be asked in the same moment.
-            is_torn: Command = ("HEXISTS", self._names.lane(lane).torn, board.name)
-            found = await self._exchange.ask(lane, f"{what}, if whole", [*commands, is_torn], make_if_whole)
+        if found is _TORN_LANE or (not isinstance(found, BoardNotReady) and found.size == 0):
+            # A board of this lane lost its key, or has none: whether it is whole has to be asked in the same
+            # moment, because an update that comes between two questions makes a deleted key anew.
+            keys = self._names.lane(lane)
+            whole: list[Command] = [("HEXISTS", keys.torn, board.name), ("SISMEMBER", keys.boards, board.name)]
+            found = await self._exchange.ask(lane, f"{what}, if whole", [*commands, *whole], make_if_whole)
         if isinstance(found, BoardNotReady):
             raise BoardNotReady(found.lane, found.state, found.progress)
-        if found.size == 0:
-            await self._refuse_a_missing_key(board, lane)
         return found
-
-    async def _refuse_a_missing_key(self, board: Board, lane: int) -> None:
-        """An absent key is an empty board only where the lane doesn't name the board: somebody may have deleted it."""
-        keys = self._names.lane(lane)
-        asked: list[Command] = [("SISMEMBER", keys.boards, board.name), ("EXISTS", keys.board(board.name))]
-        named, there = await self._exchange.ask(lane, "is named", asked, lambda meta, replies: replies)
-        if named and not there:
-            raise BoardNotReady(lane, "rebuilding")
 
 
 def _page_maker(board: Board, ties: Ties) -> Callable[[Sequence[Any], list[Any]], Page]:

@@ -36,12 +36,16 @@ class LaneIds(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A stretch [first, next) of a partition; `as_of`: epoch ms before which all its records are below `next`."""
+    """A stretch [first, next) of a partition; `as_of`: epoch ms before which all its records are below `next`.
+
+    `partitions`: how many the log had at that time, which is what the lane's own as_of is a minimum over.
+    """
 
     partition: int
     first: int
     next: int
     as_of: int | None = None
+    partitions: int = 0
 
 
 @dataclass(slots=True)
@@ -128,7 +132,7 @@ class Lanes:
         """
         keys = self._names.lane(lane)
         board_keys, board_args = entries.keys_and_args(keys)
-        args: list[str | int] = [*ids, len(ranges)]
+        args: list[str | int] = [*ids, max((one.partitions for one in ranges), default=0), len(ranges)]
         for one in ranges:
             args += (one.partition, one.first, one.next, "" if one.as_of is None else one.as_of)
         answer = self._run("project", [keys.meta, keys.applied, keys.as_of, keys.boards, keys.torn, *board_keys], args + board_args)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from schemas.errors import StandingsError
 from schemas.keys import Names
@@ -42,33 +43,41 @@ class LaneRepairs:
         self._run("repair", lane, [keys.meta, keys.boards, keys.torn, *board_keys], [epoch, *args])
 
     def tear(self, lane: int, epoch: str, board: Board) -> str | None:
-        """Begin to mend a board that lost its key, and stop serving it; the token for mend, None where it is whole."""
-        keys = self._names.lane(lane)
-        answer = self._run(
-            "tear", lane, [keys.meta, keys.boards, keys.torn, keys.board(board.name)], [epoch, board.name, _expiry(board)]
-        )
-        return answer[1].decode() if answer[0] == b"TORN" else None
+        """Begin to mend a board that lost its key, and stop serving it; the token to refill, None where it is whole."""
+        token = str(uuid4())
+        answer = self._run_on_board("tear", lane, board.name, [epoch, board.name, token, _expiry(board)])
+        return token if answer == b"TORN" else None
 
-    def mend(self, lane: int, epoch: str, board: Board, token: str) -> bool:
-        """Serve the board again; False where its key was deleted meanwhile: begin with tear."""
-        keys = self._names.lane(lane)
-        answer = self._run(
-            "mend", lane, [keys.meta, keys.boards, keys.torn, keys.board(board.name)], [epoch, board.name, token]
-        )
-        return answer[0] == b"OK"
+    def refill(self, lane: int, epoch: str, board: Board, token: str, step: int, entries: Entries) -> bool:
+        """Merge the step-th chunk of the board's rows; False where it was torn anew or a step is missing."""
+        _, args = entries.keys_and_args(self._names.lane(lane))
+        return self._run_on_board("refill", lane, board.name, [epoch, board.name, token, step, *args]) == b"OK"
 
-    def expel(self, lane: int, epoch: str, key: RowKey, seen: Seen, packed: int | None) -> bool:
-        """Take an entry out, or lower it to the truth's row; False where it is no longer as it was seen. Then settle."""
-        keys = self._names.lane(lane)
-        args: list[str | int] = [epoch, *key, seen.text, "" if packed is None else packed]
-        answer = self._run("expel", lane, [keys.meta, keys.boards, keys.expelled, keys.board(key.board)], args)
-        return answer[0] == b"OK"
+    def mend(self, lane: int, epoch: str, board: Board, token: str, steps: int) -> bool:
+        """Serve the board again; False where it was torn anew or a step is missing: begin with tear."""
+        return self._run_on_board("mend", lane, board.name, [epoch, board.name, token, steps]) == b"OK"
 
-    def settle(self, lane: int, epoch: str, key: RowKey, entries: Entries) -> None:
-        """Merge the row as it was read after the expel (no entries: there is none), and drop the note."""
+    def expel(self, lane: int, epoch: str, key: RowKey, seen: Seen, packed: int | None) -> str | None:
+        """Take an entry out, or lower it to the truth's row. The board is not served until settle.
+
+        The token for settle; None where the entry is no longer as it was seen, or the board has to be mended first.
+        """
+        keys = self._names.lane(lane)
+        token = str(uuid4())
+        args: list[str | int] = [epoch, *key, seen.text, "" if packed is None else packed, token]
+        touched = [keys.meta, keys.boards, keys.expelled, keys.torn, keys.board(key.board)]
+        answer = self._run("expel", lane, touched, args)
+        return token if answer[0] == b"OK" else None
+
+    def settle(self, lane: int, epoch: str, key: RowKey, entries: Entries, token: str = "") -> None:
+        """Merge the row as it was read after the expel (no entries: there is none), and drop the note.
+
+        With the expel's token the board is served again; without one it is left for tear and mend.
+        """
         keys = self._names.lane(lane)
         board_keys, args = entries.keys_and_args(keys)
-        self._run("settle", lane, [keys.meta, keys.boards, keys.torn, keys.expelled, *board_keys], [epoch, *key, *args])
+        head = [keys.meta, keys.boards, keys.torn, keys.expelled]
+        self._run("settle", lane, [*head, *board_keys], [epoch, *key, token, *args])
 
     def forget(self, lane: int, epoch: str, board: str) -> bool:
         """No longer name a board whose time is over and whose key is gone; False where it has a key."""
@@ -129,6 +138,10 @@ class LaneRepairs:
         pairs = zip(player_ids, scores, strict=True)
         found = {player: read_packed(score) for player, score in pairs if score is not None}
         return (epoch.decode() if state == b"ready" else "", found)
+
+    def _run_on_board(self, name: str, lane: int, board: str, args: list[str | int]) -> bytes:
+        keys = self._names.lane(lane)
+        return self._run(name, lane, [keys.meta, keys.boards, keys.torn, keys.board(board)], args)[0]
 
     def _run(self, name: str, lane: int, keys: list[str], args: list[str | int]) -> list[bytes]:
         answer = run_script(self._client, name, keys, args)

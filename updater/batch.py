@@ -62,8 +62,10 @@ def cut(decoded: Sequence[Decoded], max_rows: int) -> Iterator[Sequence[Decoded]
         yield piece
 
 
-def ranges_of(decoded: Sequence[Decoded], positions: Mapping[int, int], clock_skew_ms: int) -> list[Range]:
-    """The ranges that these records fill, each from where its partition stood.
+def ranges_of(
+    decoded: Sequence[Decoded], positions: Mapping[int, int], clock_skew_ms: int, partitions: int
+) -> list[Range]:
+    """The ranges that these records fill, each from where its partition stood; `partitions`: how many the log has.
 
     A record's time tells how far its partition is complete only where the broker set it.
     """
@@ -72,5 +74,5 @@ def ranges_of(decoded: Sequence[Decoded], positions: Mapping[int, int], clock_sk
         record = one.record
         first = positions[record.partition] if record.partition not in found else found[record.partition].first
         as_of = record.timestamp - clock_skew_ms if record.appended else None
-        found[record.partition] = Range(record.partition, first, record.offset + 1, as_of)
+        found[record.partition] = Range(record.partition, first, record.offset + 1, as_of, partitions)
     return list(found.values())

@@ -83,8 +83,7 @@ def _portions(batch: Batch, recording: Recording) -> Iterator[tuple[list[Range],
     touched: dict[tuple[int, int], set[RowKey]] = {}
     for decoded, rows in recording.touched:
         touched.setdefault((decoded.record.partition, decoded.record.offset), set()).update(rows)
-    last = {one.partition: one.next for one in batch.ranges}
-    as_of = {one.partition: one.as_of for one in batch.ranges}
+    whole = {one.partition: one for one in batch.ranges}
     first = {one.partition: one.first for one in batch.ranges}
     reached: dict[int, int] = {}
     keys: set[RowKey] = set()
@@ -92,18 +91,18 @@ def _portions(batch: Batch, recording: Recording) -> Iterator[tuple[list[Range],
         partition, offset = decoded.record.partition, decoded.record.offset
         more = touched.get((partition, offset), set())
         if reached and len(keys | more) > MAX_ENTRIES:
-            yield _ranges(first, reached, last, as_of), keys
+            yield _ranges(first, reached, whole), keys
             first |= reached
             reached, keys = {}, set()
         keys |= more
         reached[partition] = offset + 1
-    yield _ranges(first, reached, last, as_of), keys
+    yield _ranges(first, reached, whole), keys
 
 
-def _ranges(
-    first: Mapping[int, int], reached: Mapping[int, int], last: Mapping[int, int], as_of: Mapping[int, int | None]
-) -> list[Range]:
+def _ranges(first: Mapping[int, int], reached: Mapping[int, int], whole: Mapping[int, Range]) -> list[Range]:
     return [
-        Range(partition, first[partition], after, as_of[partition] if after == last[partition] else None)
+        whole[partition]._replace(
+            first=first[partition], next=after, as_of=whole[partition].as_of if after == whole[partition].next else None
+        )
         for partition, after in reached.items()
     ]

@@ -67,6 +67,7 @@ class Session:
         self._positions: dict[int, int] = {}
         self._committed: dict[int, int] = {}
         self._batch_rows = limits.batch_rows
+        self._partitions = 0
         self._heartbeat_due_ms = 0
         self._backoff_ms = _FIRST_BACKOFF_MS
         self._paused_until_ms: int | None = None
@@ -115,7 +116,7 @@ class Session:
         decoded = self._pipeline.decode(records)
         topology, ids = self._layout()
         for piece in cut(decoded, self._batch_rows):
-            ranges = ranges_of(piece, self._positions, self._limits.clock_skew_ms)
+            ranges = ranges_of(piece, self._positions, self._limits.clock_skew_ms, self._partitions)
             batch = Batch(piece, ranges, ids, deadline)
             projection = self._pipeline.run(batch, topology, self._consumer, self._committed)
             for one in ranges:
@@ -179,6 +180,7 @@ class Session:
         found = self._admin.describe()
         if found is None or found.log_id != self._log_id:
             raise LogChanged(f"the topic is {found.log_id if found else 'gone'}, no longer {self._log_id}")
+        self._partitions = found.partitions
         return began_ms
 
     def _layout(self) -> tuple[Topology, LaneIds]:
@@ -191,18 +193,19 @@ class Session:
 
     def _heartbeat(self) -> None:
         """Show every lane where all owned partitions stand, with as_of where there is evidence."""
+        # The time comes first: whatever was accepted before it is in one of the partitions that the check finds.
+        now_at = self._clocks.now_at()
         self._check_log()
         topology, ids = self._layout()
         if self._positions:
-            now_at = self._clocks.now_at()
             # The position moves over what holds no records: the markers of transactions.
             reached = {one: max(at, self._consumer.position(one)) for one, at in self._positions.items()}
             self._skip_what_expired(reached)
             complete = self._consumer.caught_up(reached)
             as_of = now_at - self._limits.clock_skew_ms
             ranges = [
-                Range(partition, self._positions[partition], after, as_of if partition in complete else None)
-                for partition, after in reached.items()
+                Range(one, self._positions[one], after, as_of if one in complete else None, self._partitions)
+                for one, after in reached.items()
             ]
             self._positions |= reached
             self._rewind(self._pipeline.show(ids, ranges, topology))

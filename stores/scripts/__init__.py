@@ -9,8 +9,8 @@ from importlib.resources import files
 
 # What a script needs before its own text: shared functions, which alone do nothing.
 _OF_LANES = (
-    "project", "prefilter", "begin", "fill", "finish", "add_partitions", "repair", "tear", "mend", "expel", "settle",
-    "forget", "retire",
+    "project", "prefilter", "begin", "fill", "finish", "add_partitions", "repair", "tear", "refill", "mend", "expel",
+    "settle", "forget", "retire",
 )  # fmt: skip
 _OF_BOARDS = ("top", "around", "places")
 _PRELUDES = dict.fromkeys(_OF_LANES, "_lane") | dict.fromkeys(_OF_BOARDS, "_board")

@@ -3,12 +3,15 @@
 --   is_ready(meta, applied, boards, torn, log, truth, topology)   true where the lane is READY, carries these
 --       ids, and has kept the keys that a READY lane must have: a lane without them was tampered with and is LOST.
 --   is_epoch(meta, epoch)   true where the lane is READY under this epoch.
+--   tear(meta, torn, board, token)   note the board as torn, by whom: not served until it was mended.
+--       Who mends or settles it knows by the token that nobody tore it anew meanwhile.
 --   merge(meta, boards, torn, first_key, first_arg)   ZADD GT of entries, their EXPIREAT, and the boards' names.
 --       From ARGV[first_arg] on, for KEYS[first_key], KEYS[first_key + 1], ...:
 --       board, expires_at in epoch seconds or '', count, then count times packed, player.
 --       Entries are merged by maximum, so merging again changes nothing.
 --       A board that the lane names and that has no key was deleted by hand: what is merged now is a part
 --       of it only, so it is torn from here on, and not served until it was mended.
+--   end_tear(meta, torn, board)   the board is no longer torn.
 --   forget_if_empty(meta, boards, board, key)   a board without entries has no key: the lane no longer names it.
 --   undeclared_boards(boards, first_arg)   {'UNDECLARED', board, ...}: boards that the lane names and that are not
 --       among ARGV[first_arg] and further.
@@ -32,12 +35,16 @@ local function is_epoch(meta, epoch)
   return found[1] == 'ready' and found[2] == epoch
 end
 
-local function tear(meta, torn, board)
-  local times = redis.call('HINCRBY', torn, board, 1)
-  if times == 1 then
+local function tear(meta, torn, board, token)
+  if redis.call('HSET', torn, board, token) == 1 then
     redis.call('HINCRBY', meta, 'torn', 1)
   end
-  return times
+end
+
+local function end_tear(meta, torn, board)
+  if redis.call('HDEL', torn, board) == 1 then
+    redis.call('HINCRBY', meta, 'torn', -1)
+  end
 end
 
 local function merge(meta, boards, torn, first_key, first_arg)
@@ -47,7 +54,7 @@ local function merge(meta, boards, torn, first_key, first_arg)
     if redis.call('SADD', boards, board) == 1 then
       redis.call('HINCRBY', meta, 'boards', 1)
     elseif redis.call('EXISTS', KEYS[key]) == 0 then
-      tear(meta, torn, board)
+      tear(meta, torn, board, '')
     end
     local last = arg + 2 + 2 * count
     for from = arg + 3, last, CHUNK do

@@ -13,7 +13,5 @@ if redis.call('EXISTS', KEYS[4]) == 1 then
   return {'THERE'}
 end
 forget_if_empty(KEYS[1], KEYS[2], ARGV[2], KEYS[4])
-if redis.call('HDEL', KEYS[3], ARGV[2]) == 1 then
-  redis.call('HINCRBY', KEYS[1], 'torn', -1)
-end
+end_tear(KEYS[1], KEYS[3], ARGV[2])
 return {'OK'}

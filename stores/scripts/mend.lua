@@ -1,20 +1,18 @@
 -- mend: all rows that the truth had after `tear` are merged: serve the board again.
 --
 -- KEYS     1 meta, 2 boards, 3 torn, 4 the board's ZSET
--- ARGV     1 epoch, 2 board, 3 token
--- RETURN   {'OK'} | {'AGAIN'}: the key was deleted meanwhile, begin with tear | {'FENCED'}
--- REQUIRES READY, this epoch, and the member '' with the token. Else nothing is written.
+-- ARGV     1 epoch, 2 board, 3 token, 4 number of refill steps
+-- RETURN   {'OK'} | {'AGAIN'}: it was torn anew, or a step is missing: begin with tear | {'FENCED'}
+-- REQUIRES READY, this epoch, torn by this token, the member '' at the number of steps. Else nothing is written.
 -- ATOMIC   All of it.
 
 if not is_epoch(KEYS[1], ARGV[1]) then
   return {'FENCED'}
 end
-if redis.call('ZSCORE', KEYS[4], '') ~= ARGV[3] then
+if redis.call('HGET', KEYS[3], ARGV[2]) ~= ARGV[3] or redis.call('ZSCORE', KEYS[4], '') ~= ARGV[4] then
   return {'AGAIN'}
 end
 redis.call('ZREM', KEYS[4], '')
-if redis.call('HDEL', KEYS[3], ARGV[2]) == 1 then
-  redis.call('HINCRBY', KEYS[1], 'torn', -1)
-end
+end_tear(KEYS[1], KEYS[3], ARGV[2])
 forget_if_empty(KEYS[1], KEYS[2], ARGV[2], KEYS[4])
 return {'OK'}

@@ -9,6 +9,7 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 
 from schemas.settings import Settings
+from stores.kafka_clients import open_client
 from stores.kafka_log import REQUEST_TIMEOUT_MS, kafka_options, log_errors
 
 _POLL_MS = 500
@@ -41,8 +42,8 @@ def read_dead_letters(settings: Settings) -> Iterator[StoredLetter]:
     """
     topic = settings.names.dead_letters
     with log_errors("read the dead letters"):
-        consumer = KafkaConsumer(
-            **kafka_options(settings), enable_auto_commit=False, auto_offset_reset="earliest", allow_auto_create_topics=False
+        consumer = open_client(
+            KafkaConsumer, kafka_options(settings) | {"enable_auto_commit": False, "auto_offset_reset": "earliest"}
         )
     try:
         with log_errors("read the dead letters"):

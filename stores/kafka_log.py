@@ -158,6 +158,11 @@ class KafkaLogConsumer:
         self._paused = False
         with log_errors("resume"):
             self._consumer.resume(*self._consumer.paused())
+        # kafka-python 3.0.12 puts what it had fetched of a paused partition aside, and may neither hand it over
+        # afterwards nor fetch it again (it waits for a reader that is done to be None). So it is fetched anew.
+        fetcher = self._consumer._fetcher  # noqa: SLF001
+        fetcher._paused_partition_records = {}  # noqa: SLF001
+        fetcher._paused_completed_fetches = {}  # noqa: SLF001
 
     def commit(self, offsets: Mapping[int, Committed]) -> bool:
         wanted = {

@@ -14,6 +14,7 @@ from api.endpoints import Endpoint, NotFound, RawPaths
 from api.friends import Friends
 from api.health import Exposition, Health
 from api.lookups import Lookups
+from api.page import Page
 from api.players import Players
 from api.reads import Reads
 from api.receipts import Receipts
@@ -29,7 +30,7 @@ def create_app(services: Services) -> RawPaths:
     serves = services.settings.serve
     routes = _service_routes(services)
     if "read" in serves:
-        routes = _read_routes(services) + routes
+        routes = _read_routes(services) + _page_routes(services) + routes
     if "submit" in serves:
         routes = _submit_routes(services) + routes
 
@@ -68,6 +69,12 @@ def _read_routes(services: Services) -> list[Route]:
         "/v1/leaderboards/{leaderboard}": {"GET": definitions.show},
     }
     return [Route(path, Endpoint(path, methods, services.metrics, public=True)) for path, methods in paths.items()]
+
+
+def _page_routes(services: Services) -> list[Route]:
+    page = Page()
+    paths = {"/": {"GET": page.index}, "/page/{name}": {"GET": page.file}}
+    return [Route(path, Endpoint(path, methods, services.metrics, public=False)) for path, methods in paths.items()]
 
 
 def _submit_routes(services: Services) -> list[Route]:

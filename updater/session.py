@@ -94,7 +94,6 @@ class Session:
                 self._process(records)
             if self._clocks.boot_ms() >= self._heartbeat_due_ms:
                 self._heartbeat()
-            self._backoff_ms = _FIRST_BACKOFF_MS
         except StoreUnavailable as error:
             self._give_back(records, error)
 
@@ -126,6 +125,8 @@ class Session:
                 self._realign(records)
                 break
         self._batch_rows = min(self._limits.batch_rows, 2 * self._batch_rows)
+        # Only here: a turn without records says nothing of the store that was away.
+        self._backoff_ms = _FIRST_BACKOFF_MS
 
     def _skip_what_expired(self, next_offsets: Mapping[int, int]) -> None:
         """Where the log has dropped records before they were read, go on at its start, and say so loudly."""

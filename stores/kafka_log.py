@@ -212,6 +212,7 @@ class KafkaLogProducer:
         self._limit = settings.max_in_flight
         self._in_flight = 0
         self._lock = threading.Lock()
+        self._opening = threading.Lock()
         self._make: Callable[[], Any] = lambda: open_client(KafkaProducer, kafka_options(settings) | {
             "acks": "all",
             "enable_idempotence": True,
@@ -235,21 +236,21 @@ class KafkaLogProducer:
         done: Future[Acknowledged] = Future()
         try:
             with log_errors("take a record", accepted=False):
-                sending = self._connected().send(topic, value, key=key, timestamp_ms=timestamp, headers=list(headers))
+                producer = self._connected()
+                sending = producer.send(topic, value, key=key, timestamp_ms=timestamp, headers=list(headers))
         except LogUnavailable:
             self._finished()
             raise
         sending.add_callback(self._succeed, done)
-        sending.add_errback(self._fail, done)
+        sending.add_errback(self._fail, producer, done)
         return done
 
     def close(self) -> None:
         if self._producer is not None:
-            with log_errors("close the producer"):
-                self._producer.close(timeout=REQUEST_TIMEOUT_MS / 1000)
+            _close(self._producer)
 
     def _connected(self) -> Any:
-        with self._lock:
+        with self._opening:
             if self._producer is None:
                 self._producer = self._make()
             return self._producer
@@ -258,16 +259,32 @@ class KafkaLogProducer:
         self._finished()
         done.set_result(Acknowledged(metadata.partition, metadata.offset, metadata.timestamp))
 
-    def _fail(self, done: Future[Acknowledged], error: BaseException) -> None:
+    def _fail(self, producer: Any, done: Future[Acknowledged], error: BaseException) -> None:
         self._finished()
         refused = isinstance(error, MessageSizeTooLargeError)
+        if not refused:
+            self._replace(producer)
         unavailable = LogUnavailable(f"Kafka did not acknowledge: {error}", accepted=False if refused else None)
         unavailable.__cause__ = error
         done.set_exception(unavailable)
 
+    def _replace(self, producer: Any) -> None:
+        """The next record gets a new producer: an idempotent one that the brokers no longer know fails for ever."""
+        with self._lock:
+            if self._producer is not producer:
+                return
+            self._producer = None
+        # This is the producer's own thread, and closing waits for it.
+        threading.Thread(target=_close, args=(producer,), name="producer-close", daemon=True).start()
+
     def _finished(self) -> None:
         with self._lock:
             self._in_flight -= 1
+
+
+def _close(producer: Any) -> None:
+    with log_errors("close the producer"):
+        producer.close(timeout=REQUEST_TIMEOUT_MS / 1000)
 
 
 class KafkaLogAdmin:

@@ -11,14 +11,17 @@ import pytest
 import redis
 
 from embedded.environment import clean_environment, describe_emulator_access
-from embedded.single import running_dynamodb, running_valkey
+from embedded.single import running_broker, running_dynamodb, running_valkey
 from schemas.settings import load_settings
 from stores.connections import connect_redis
 from stores.dynamodb import Dynamo, connect_dynamodb
 from stores.nodes import SingleNode
 from tests.contract.dynamo_side import DynamoSide
+from tests.contract.log_side import PARTITIONS, KafkaSide, LogSide, MemorySide
 from tests.contract.redis_side import FakeNode, RedisSide
 from tests.fakes.dynamodb import FakeDynamoDB
+from tests.servers.kafka import running_kafka
+from tests.servers.missing import Missing, skip_or_fail
 
 BOTH = ["fake", "real"]
 
@@ -99,3 +102,36 @@ def real_dynamo(emulator: str) -> Iterator[DynamoSide]:
 def dynamo_side(request: pytest.FixtureRequest) -> DynamoSide:
     side: DynamoSide = request.getfixturevalue(f"{request.param}_dynamo")
     return side
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an embedded broker that all tests of this session share."""
+    with running_broker(tmp_path_factory.mktemp("broker")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an Apache Kafka that all tests of this session share."""
+    settings = {"group.min.session.timeout.ms": "500"}
+    try:
+        with running_kafka(tmp_path_factory.mktemp("kafka"), settings=settings) as running:
+            yield running.bootstrap
+    except Missing as missing:
+        skip_or_fail(missing)
+
+
+@pytest.fixture(params=["fake", "real", pytest.param("kafka", marks=pytest.mark.kafka)])
+def log_side(request: pytest.FixtureRequest) -> Iterator[LogSide]:
+    if request.param == "fake":
+        side: MemorySide | KafkaSide = MemorySide()
+    elif request.param == "real":
+        # The embedded broker waits half of it at each join.
+        side = KafkaSide(request.getfixturevalue("broker"), session_timeout_ms=1_000)
+    else:
+        side = KafkaSide(request.getfixturevalue("kafka"), session_timeout_ms=3_000)
+    side.admin().create_topics(PARTITIONS, 1)
+    yield side
+    if isinstance(side, KafkaSide):
+        side.close()

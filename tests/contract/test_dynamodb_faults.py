@@ -266,7 +266,11 @@ def test_an_outage_holds_calls_up_and_they_go_on_after_it(side: DynamoSide, fake
     assert side.read(*PLAYERS) == expected_rows()
 
 
-@pytest.mark.parametrize("ask", [lambda of: of.take_lease("lane:1", "ann", 0, 10), lambda of: of.create_topology(4)])
+@pytest.mark.parametrize(
+    "ask",
+    [lambda of: of.take_lease("lane:1", "ann", 0, 10), lambda of: of.create_topology(4)],
+    ids=["a lease", "the topology"],
+)
 def test_the_catalogue_is_unavailable_when_its_answer_got_lost(
     fake_dynamo: DynamoSide, fake_dynamodb: FakeDynamoDB, ask: Callable[[Catalogue], Any]
 ) -> None:

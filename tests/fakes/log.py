@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import uuid
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
@@ -285,6 +285,21 @@ class MemoryLogAdmin:
                 if name not in self._log.topics:
                     append_time = name == names.events and self._log._append_time
                     self._log.create_topic(name, count, append_time=append_time)
+
+    def add_partitions(self, partitions: int) -> None:
+        self._log.check_available()
+        there = self.describe()
+        if there is None or partitions <= there.partitions:
+            raise LogUnavailable(f"{there} can't get {partitions} partitions")
+        self._log.add_partitions(partitions)
+
+    def rewind_group(self, log_id: str, offsets: Mapping[int, int]) -> None:
+        self._log.check_available()
+        with self._log.lock:
+            group = self._log.groups.setdefault(self._log.names.group(log_id), Group())
+            if group.members:
+                raise LogUnavailable("the group has members")
+            group.committed.update({partition: Committed(offset, None) for partition, offset in offsets.items()})
 
     def close(self) -> None:
         """Nothing is open."""

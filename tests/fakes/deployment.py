@@ -289,8 +289,12 @@ class Deployment:
 
     def close(self) -> None:
         """Its keys go; the server is others' too."""
-        if found := self.keys():
-            self.client.unlink(*found)
+        self.delete(self.keys())
+
+    def delete(self, keys: Sequence[bytes]) -> None:
+        """Keys go, by nobody's script."""
+        if keys:
+            self.client.unlink(*keys)
 
     # ------------------------------------------------------------------ what there is
 

@@ -35,8 +35,8 @@ class Disturber:
             "wait": lambda _: self.advance(700),
             "wait long": lambda number: self.advance(6_000 + 60_000 * (number % 3)),
             "rollback": self._roll_back,
-            "lose all": lambda _: self._delete(world.keys()),
-            "lose key": lambda number: self._delete(world.keys()[number : number + 1]),
+            "lose all": lambda _: world.delete(world.keys()),
+            "lose key": lambda number: world.delete(world.keys()[number : number + 1]),
             "recreate": lambda _: self._recreate(),
             "outage": lambda number: world.dynamodb.faults.fail_calls("InternalFailure", 1 + number % 3),
             "lost replies": self._lose_replies,
@@ -54,7 +54,7 @@ class Disturber:
         keys = self._world.keys()
         ends_s = self._world.ask([("EXPIRETIME", key) for key in keys])
         now_at = self._world.clock.now_at()
-        self._delete([key for key, end_s in zip(keys, ends_s, strict=True) if 0 <= end_s * 1_000 <= now_at])
+        self._world.delete([key for key, end_s in zip(keys, ends_s, strict=True) if 0 <= end_s * 1_000 <= now_at])
 
     def dump(self, applied: list[Mapping[int, int]]) -> None:
         """What the server may be rolled back to: a state each time that something was applied since."""
@@ -69,14 +69,10 @@ class Disturber:
     def _roll_back(self, number: int) -> None:
         if not self._dumps:
             return
-        self._delete(self._world.keys())
+        self._world.delete(self._world.keys())
         for key, end_s, content in self._dumps[number % len(self._dumps)]:
             self._world.client.restore(key, max(0, end_s * 1_000), content, absttl=True)
         self.advance(0)
-
-    def _delete(self, keys: Sequence[bytes]) -> None:
-        if keys:
-            self._world.client.unlink(*keys)
 
     def _lose_replies(self, number: int) -> None:
         self._world.redis.lost_replies += 1 + number % 2

@@ -112,7 +112,8 @@ class LogProducer(Protocol):
              headers: Sequence[tuple[str, bytes]] = ()) -> Future[Acknowledged]:
         """Append one record. The future gives where it stands, or LogUnavailable.
 
-        Never blocks; raises LogUnavailable(accepted=False) at once when too much is in flight.
+        May block for seconds while the brokers or the topic are not known yet: never call it in an event
+        loop. Raises LogUnavailable(accepted=False) when that fails, and at once when too much is in flight.
         """
 
     def close(self) -> None:

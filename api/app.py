@@ -10,9 +10,10 @@ from starlette.routing import Route, Router
 
 from api.batches import Batches
 from api.definitions import Definitions
-from api.endpoints import Endpoint, NotFound, RawPaths
+from api.endpoints import Endpoint, Handler, NotFound, RawPaths
 from api.friends import Friends
 from api.health import Exposition, Health
+from api.live import Live
 from api.lookups import Lookups
 from api.page import Page
 from api.players import Players
@@ -56,9 +57,11 @@ def _read_routes(services: Services) -> list[Route]:
     friends = Friends(lookups, services.reader, waiter, scores)
     players = Players(lookups, services.reader, waiter, scores)
     definitions = Definitions(lookups)
-    paths = {
+    live = Live(lookups, services.reader, services.feeds)
+    paths: dict[str, dict[str, Handler]] = {
         "/v1/boards/{board}/players/{player_id}": {"GET": reads.player},
         "/v1/boards/{board}/top": {"GET": reads.top},
+        "/v1/boards/{board}/live": {"GET": live.stream},
         "/v1/boards/{board}/players/{player_id}/around": {"GET": reads.around},
         "/v1/boards/{board}/player": {"GET": reads.player_by_id},
         "/v1/boards/{board}/around": {"GET": reads.around_by_id},

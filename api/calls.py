@@ -80,6 +80,12 @@ class Call:
         except TimeoutError:
             return
 
+    async def next_message(self) -> None:
+        """Wait for what comes after the body. Raises ClientGone when that is the client's end."""
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+
     async def _next_chunk(self) -> bytes:
         message = await self.receive()
         if message["type"] == "http.disconnect":

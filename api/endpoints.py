@@ -11,11 +11,11 @@ import structlog
 from api.calls import Call, ClientGone
 from api.entries import not_ready
 from api.metrics import Metrics
-from api.replies import Headers, Reply, defect_reply, problem_reply
+from api.replies import Headers, Reply, Stream, defect_reply, problem_reply
 from schemas.errors import BoardNotReady, StoreUnavailable
 from schemas.problems import Problem
 
-Handler = Callable[[Call], Awaitable[Reply]]
+Handler = Callable[[Call], Awaitable[Reply | Stream]]
 Scope = Any
 Send = Callable[[Any], Awaitable[None]]
 
@@ -55,9 +55,12 @@ class Endpoint:
             reply.status,
             time.perf_counter() - began_s,
         )
-        await _send(reply, self._cors, send, bodiless=method == "HEAD")
+        if isinstance(reply, Stream):
+            await _send_stream(reply, self._cors, send, bodiless=method == "HEAD")
+        else:
+            await _send(reply, self._cors, send, bodiless=method == "HEAD")
 
-    async def _reply(self, scope: Scope, receive: Callable[[], Awaitable[Any]], method: str) -> Reply:
+    async def _reply(self, scope: Scope, receive: Callable[[], Awaitable[Any]], method: str) -> Reply | Stream:
         handler = self._handlers.get(method)
         if handler is None:
             return self._options() if method == "OPTIONS" else problem_reply(self._not_allowed(method))
@@ -132,6 +135,13 @@ async def _send(reply: Reply, more: Headers, send: Send, *, bodiless: bool) -> N
         headers.append((b"content-length", str(len(reply.body)).encode("ascii")))
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if bodiless else reply.body})
+
+
+async def _send_stream(stream: Stream, more: Headers, send: Send, *, bodiless: bool) -> None:
+    await send({"type": "http.response.start", "status": stream.status, "headers": [*stream.headers, *more]})
+    if not bodiless:
+        await stream.run(lambda piece: send({"type": "http.response.body", "body": piece, "more_body": True}))
+    await send({"type": "http.response.body", "body": b""})
 
 
 def _first_words(error: StoreUnavailable) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 
@@ -13,6 +14,7 @@ from stores.log import LogAdmin
 _ANSWER_WITHIN_S = 12.0
 # One failed question is a broker that was restarted; after so long nothing would be acknowledged either.
 _GIVE_UP_AFTER_S = 3.0
+_CONFIRM_WITHIN_S = 3.0
 
 
 class LogWatch:
@@ -25,6 +27,8 @@ class LogWatch:
         self._log_id: str | None = None
         self._failing_since_s: float | None = None
         self.trouble: str | None = "the log was not asked yet"
+        self._looking = asyncio.Lock()
+        self._next_look: asyncio.Task[None] | None = None
 
     async def look(self) -> None:
         """Ask which log the topic is, and note the answer, or what is wrong."""
@@ -45,6 +49,26 @@ class LogWatch:
         if self._log_id is None or failing_s >= _GIVE_UP_AFTER_S:
             raise refused(self.trouble or "the log is out of reach")
         return self._log_id
+
+    async def confirm(self, log_id: str) -> None:
+        """Raises the problem unless the topic, asked after this call began, is the same log still.
+
+        What was acknowledged before is in that log then: a topic that was made anew has another id. All who
+        ask while a question is under way share the next one.
+        """
+        if self._next_look is None:
+            self._next_look = asyncio.get_running_loop().create_task(self._look_next())
+        done, _ = await asyncio.wait({self._next_look}, timeout=_CONFIRM_WITHIN_S)
+        if not done:
+            raise uncertain("the log did not say in time whether it is the same still")
+        if self.trouble is not None:
+            raise uncertain(self.trouble)
+        self.check_still(log_id)
+
+    async def _look_next(self) -> None:
+        async with self._looking:
+            self._next_look = None  # whoever comes from here on needs another
+            await self.look()
 
     def check_still(self, log_id: str) -> None:
         """Raises the problem where the topic was made anew since: what it acknowledged may be gone with the old one."""

@@ -36,9 +36,14 @@ class Metrics:
         # An outcome that never came is a 0, not a gap.
         for outcome in ("accepted", "refused", "uncertain", "overloaded"):
             self._events.labels(outcome)
+        self._subscribers = Gauge("standings_api_live_subscribers", "Open live streams.", registry=self._registry)
         self._in_flight = Gauge(
             "standings_api_events_in_flight", "Events that the log has not answered yet.", registry=self._registry
         )
+
+    def watch_subscribers(self, count: Callable[[], float]) -> None:
+        """Show how many live streams are open, asked at each scrape."""
+        self._subscribers.set_function(count)
 
     def watch_in_flight(self, count: Callable[[], float]) -> None:
         """Show how many events are in flight, asked at each scrape."""

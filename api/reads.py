@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 from api.calls import Call
@@ -15,17 +14,16 @@ from api.entries import (
     top_percent,
 )
 from api.lookups import Lookups
+from api.pages import encode_page
 from api.parameters import WAITING, Parameters
 from api.replies import JSON_TYPE, Reply, json_reply
 from api.scores import Scores
 from api.waiter import Waiter
 from schemas.errors import BoardNotReady
 from schemas.leaderboards import Board
-from schemas.positions import Cursor, encode_cursor
 from schemas.rows import RowKey
 from schemas.times import format_time_or_none
-from schemas.wire import encode_json
-from stores.boards import BoardReader, Page, Ties
+from stores.boards import BoardReader
 
 _MOST_ENTRIES = 1_000
 _MOST_NEIGHBOURS = 100
@@ -76,7 +74,7 @@ class Reads:
         start = parameters.start(board.name, ties)
         await self._when_applied(board, parameters)
         page = await self._reader.top(board, count, ties, start)
-        tag, body = _encode_page(board, page, ties)
+        tag, body = encode_page(board, page, ties)
         headers = [(b"etag", tag), *board_headers(board, page.as_of, self._lookups.now_at())]
         if _is_known(tag, call.header(b"if-none-match")):
             return Reply(304, b"", headers)
@@ -160,23 +158,6 @@ class Reads:
         position, wait_s = parameters.position("after"), parameters.seconds("wait")
         parameters.check()
         await self._waiter.require([board], position, wait_s)
-
-
-def _encode_page(board: Board, page: Page, ties: Ties) -> tuple[bytes, bytes]:
-    """The page's tag and body, made once for all who asked for it in the same turn."""
-    if "body" not in page.encoded:
-        follows = None
-        if page.entries and page.first + len(page.entries) < page.size:
-            last = page.entries[-1]
-            follows = encode_cursor(Cursor(last.packed, last.player_id), board.name, ties)
-        listed = encode_json(
-            {"size": page.size, "entries": [show_entry(board, entry) for entry in page.entries], "next": follows}
-        )
-        head = encode_json({"board": board.name, "as_of": format_time_or_none(page.as_of)})
-        # The tag is weak: as_of moves on while what is listed stays the same.
-        page.encoded["tag"] = b'W/"' + hashlib.blake2b(listed, digest_size=12).hexdigest().encode("ascii") + b'"'
-        page.encoded["body"] = head[:-1] + b"," + listed[1:]
-    return page.encoded["tag"], page.encoded["body"]
 
 
 def _is_known(tag: bytes, if_none_match: bytes | None) -> bool:

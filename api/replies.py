@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -13,6 +13,7 @@ from schemas.wire import encode_json
 Headers = list[tuple[bytes, bytes]]
 
 JSON_TYPE = (b"content-type", b"application/json")
+EVENTS_TYPE = (b"content-type", b"text/event-stream")
 UNSTORED = (b"cache-control", b"no-store")
 _PROBLEM_TYPE = (b"content-type", MEDIA_TYPE.encode("ascii"))
 
@@ -24,6 +25,15 @@ class Reply:
     status: int
     body: bytes
     headers: Headers = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Stream:
+    """A reply without an end of its own: `run` sends piece after piece, until the client or the server goes."""
+
+    run: Callable[[Callable[[bytes], Awaitable[None]]], Awaitable[None]]
+    status: int = 200
+    headers: Headers = field(default_factory=lambda: [EVENTS_TYPE, UNSTORED, (b"x-accel-buffering", b"no")])
 
 
 def json_reply(value: Any, status: int = 200, headers: Iterable[tuple[bytes, bytes]] = (UNSTORED,)) -> Reply:

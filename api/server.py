@@ -55,8 +55,9 @@ def make_app() -> RawPaths:
 
 
 async def _serve_here(settings: Settings) -> None:
+    services = connect(settings)
     server = Server(
-        create_app(connect(settings)),
+        create_app(services),
         address=settings.host,
         port=settings.port,
         interface=Interfaces.ASGI,
@@ -69,6 +70,7 @@ async def _serve_here(settings: Settings) -> None:
     serving = loop.create_task(server.serve())
 
     def stop() -> None:
+        services.end_streams()
         server.stop()  # type: ignore[no-untyped-call]  # granian annotates most, not this
         loop.call_later(_GRACE_S, serving.cancel)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from api.keyring import Keyring
+from api.live import Feeds
 from api.logwatch import LogWatch
 from api.metrics import Metrics
 from api.outbox import Outbox
@@ -50,8 +51,10 @@ class Services:
     outbox: Outbox
     keyring: Keyring
     metrics: Metrics
+    feeds: Feeds
     scorebook_threads: Threads
     watch_threads: Threads
+    log_threads: Threads
     at_close: list[Callable[[], None]]
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -63,8 +66,13 @@ class Services:
             repeat(_repeat("the log", self.log.look, _LOOK_AT_LOG_EVERY_S)),
         ]
 
+    def end_streams(self) -> None:
+        """End all live streams: a stopping server would wait for them."""
+        self.feeds.close()
+
     async def close(self) -> None:
         """End the tasks, send what is in flight, and end all connections."""
+        self.end_streams()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -75,7 +83,7 @@ class Services:
         await self.watch_threads.run(_REREAD_WITHIN_S, self.registry.reread)
 
     def _close_blocking(self) -> None:
-        for close in (*self.at_close, self.scorebook_threads.close, self.watch_threads.close):
+        for close in (*self.at_close, self.scorebook_threads.close, self.watch_threads.close, self.log_threads.close):
             with suppress(StandingsError):
                 close()
 
@@ -90,23 +98,28 @@ def connect(settings: Settings, clock: Callable[[], int] = now_ms) -> Services:
     producer, admin = KafkaLogProducer(settings), KafkaLogAdmin(settings)
     outbox = Outbox(producer, names.events, settings.max_in_flight)
     redis = connect_redis(settings)
-    watch_threads = Threads("a watched store", 6)
+    watch_threads, log_threads = Threads("a watched store", 6), Threads("the log", 1)
     metrics = Metrics()
     metrics.watch_in_flight(lambda: outbox.in_flight)
+    reader = BoardReader(exchange, names, lambda: registry.topology)
+    feeds = Feeds(reader, clock)
+    metrics.watch_subscribers(lambda: feeds.subscribers)
     return Services(
         settings=settings,
         clock=clock,
         registry=registry,
         exchange=exchange,
-        reader=BoardReader(exchange, names, lambda: registry.topology),
+        reader=reader,
         scorebook=Scorebook(dynamo, names),
         lanes=Lanes(redis, names),
-        log=LogWatch(admin, Threads("the log", 1)),
+        log=LogWatch(admin, log_threads),
         outbox=outbox,
         keyring=Keyring(parse_submit_keys(settings.submit_keys.get_secret_value())),
         metrics=metrics,
+        feeds=feeds,
         scorebook_threads=Threads("the scorebook", 16),
         watch_threads=watch_threads,
+        log_threads=log_threads,
         at_close=[outbox.close, admin.close, dynamo.close, redis.close],
     )
 

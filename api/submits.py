@@ -72,22 +72,21 @@ class Acceptance:
             outcomes: list[Accepted | Problem] = [problem] * len(events)
         else:
             letters = [Letter(event.match_id.encode("utf-8"), encode_event(event), now_at) for event in events]
-            sent = await self._outbox.send(letters)
-            outcomes = [self._accept(event, one, log_id) for event, one in zip(events, sent, strict=True)]
+            sent = await self._confirm(await self._outbox.send(letters), log_id)
+            outcomes = [_accept(event, one, log_id) for event, one in zip(events, sent, strict=True)]
         for outcome in outcomes:
             self._metrics.count_event(_outcome_name(outcome))
         return outcomes
 
-    def _accept(self, event: MatchEvent, sent: Acknowledged | Problem, log_id: str) -> Accepted | Problem:
-        if isinstance(sent, Problem):
+    async def _confirm(self, sent: list[Acknowledged | Problem], log_id: str) -> list[Acknowledged | Problem]:
+        """The same, once it is certain that it was this log which acknowledged; else the problem in its place."""
+        if all(isinstance(one, Problem) for one in sent):
             return sent
         try:
-            self._log.check_still(log_id)
+            await self._log.confirm(log_id)
         except Problem as problem:
-            return problem
-        if not event.time_given:
-            event = replace(event, ended_at=sent.timestamp)
-        return Accepted(event, Position(log_id, sent.partition, sent.offset))
+            return [one if isinstance(one, Problem) else problem for one in sent]
+        return sent
 
 
 class Submits:
@@ -131,6 +130,14 @@ class Submits:
         if standings is None:
             return json_reply(shown, 202)
         return json_reply(shown | {"standings": standings})
+
+
+def _accept(event: MatchEvent, sent: Acknowledged | Problem, log_id: str) -> Accepted | Problem:
+    if isinstance(sent, Problem):
+        return sent
+    if not event.time_given:
+        event = replace(event, ended_at=sent.timestamp)
+    return Accepted(event, Position(log_id, sent.partition, sent.offset))
 
 
 def decode_body(raw: bytes) -> Any:

@@ -17,6 +17,7 @@ export class Feed {
   #turn = 0; // of beginning anew: what was asked for in another turn is of no interest any more
   #streams = false; // the stream is open and has brought a list
   #lists = 0; // that came by the stream
+  #missed = false; // a problem came after the last list; a stream tells changes alone, and so not that it is over
   #resolved = ""; // which board the lists are of, where `board` is an alias
   #source;
   #checking;
@@ -70,6 +71,7 @@ export class Feed {
 
   #show(page) {
     this.#resolved = page.board;
+    this.#missed = false;
     this.onTop(page, this.#streams);
   }
 
@@ -86,16 +88,18 @@ export class Feed {
         return this.#begin(); // another day has begun
       }
       this.onCheck(board);
-      isWhole = board.state === "ready" && this.#streams;
+      isWhole = this.#streams && !this.#missed && board.state === "ready";
       if (!isWhole) {
         const lists = this.#lists;
         const page = await ask(boardPath(this.board, "top"), { n: this.count });
         if (turn !== this.#turn) return;
         if (lists === this.#lists) this.#show(page);
+        isWhole = this.#streams;
       }
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
       if (turn !== this.#turn) return;
+      this.#missed = true;
       this.onProblem(problem);
     }
     clearTimeout(this.#checking);

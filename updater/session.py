@@ -107,15 +107,19 @@ class Session:
         """Bring all records through the pipeline, in batches bounded by rows."""
         # The check comes after the poll that returned the records: kafka-python may hand over records of a
         # log that is dead for minutes already, and the deadline counts from the check's start.
-        deadline = Deadline(self._check_log(), self._limits.deadline_ms, self._clocks.boot_ms)
+        checked_ms = self._check_log()
         firsts: dict[int, int] = {}
         for record in records:
             firsts.setdefault(record.partition, record.offset)
         self._skip_what_expired(firsts)
         decoded = self._pipeline.decode(records)
         topology, ids = self._layout()
-        for piece in cut(decoded, self._batch_rows):
+        pieces = list(cut(decoded, self._batch_rows))
+        for piece in pieces:
             ranges = ranges_of(piece, self._positions, self._limits.clock_skew_ms, self._partitions)
+            # A check of its own for each batch: those before it may have taken all the time there is.
+            checked_ms = checked_ms if piece is pieces[0] else self._check_log()
+            deadline = Deadline(checked_ms, self._limits.deadline_ms, self._clocks.boot_ms)
             batch = Batch(piece, ranges, ids, deadline)
             projection = self._pipeline.run(batch, topology, self._consumer, self._committed)
             for one in ranges:

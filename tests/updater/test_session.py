@@ -277,6 +277,23 @@ def test_a_batch_that_missed_its_deadline_is_fetched_again_and_halved(deploy: Ca
     assert deployment.rows()[ANN].score == 7
 
 
+def test_each_batch_of_a_poll_has_the_whole_deadline(deploy: Callable[..., Deployment]) -> None:
+    deployment = deploy(partitions=1, lanes=1, batch_rows=4)
+    process = joined(deployment)
+    sizes = batches(process)
+
+    def take_long(step: Step) -> None:
+        if step is Step.COMMITTED:
+            deployment.clock.advance(D_MS * 3 // 5)
+
+    process.at = take_long
+    for number in range(8):
+        deployment.submit(score(f"m{number}", number))
+    process.turn()
+    assert sizes == [4, 4, 4, 4]
+    assert deployment.committed() == {0: 8}
+
+
 def test_a_stopped_process_writes_nothing_when_it_goes_on(one: Deployment) -> None:
     process = joined(one)
     one.submit(score("m"))

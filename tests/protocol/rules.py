@@ -1,0 +1,51 @@
+"""The rules of the protocol, each by the name under which the model can leave it out."""
+
+RULES = {
+    # updaters
+    "record first": "a result is in the truth before it is projected",
+    "receipts last": "a receipt is written after the rows of its match",
+    "commit last": "an offset is committed after the receipts",
+    "repeats from row": "a repeat is projected from the truth's row",
+    "behind": "BEHIND sends the updater back to where the lane stands",
+    "heartbeat": "an idle updater shows where it stands",
+    "every lane": "every lane gets every range, with no entries too",
+    "none is start": "where nothing is committed, the log's start counts, never its end",
+    "group by log": "committed offsets belong to one log",
+    "as_of on evidence": "as_of moves at the end of the log only, or with records in hand",
+    "prefilter ids": "the prefilter counts only in a READY lane with the updater's own ids",
+    "dropped stay entries": "a candidate that the prefilter dropped stays among the entries",
+    "partitions told": "as_of comes with how many partitions the log had at that time",
+    # project
+    "contiguity": "project refuses a range above applied",
+    "missing is 0": "a partition that the lane has not met is at 0, not at the range's start",
+    "entries first": "entries are merged before applied moves",
+    "log id": "project compares the log",
+    "truth id": "project and the prefilter compare the truth",
+    "topology": "project compares the layout",
+    "as_of in lane": "as_of is rolled back with the lane",
+    "kept keys": "a READY lane that lacks applied, a named board or a torn one is LOST",
+    # rebuild and keeper
+    "begin compares": "begin compares the state and the epoch with those that were seen",
+    "S first": "S is read before the first row",
+    "S at least start": "S is never below the log's start",
+    "partitions after S": "the partitions are those that there were when S was read",
+    "fence": "fill and finish compare state and epoch",
+    "seq": "fill and finish compare the number of steps",
+    "fresh epoch": "an epoch is fresh, never derived from the lane",
+    "finish sets": "finish sets applied, it does not raise it",
+    "wait for older log": "no rebuild begins while a batch of an older log can write",
+    "behind start": "applied below the log's start is LOST",
+    "read topology": "readers compare the layout",
+    # boards whose key was deleted
+    "torn by merge": "whoever writes a named board that has no key tears it",
+    "torn not served": "a torn board is not served",
+    "mend token": "refill and mend compare the token",
+    "fresh token": "a token is fresh, never derived from the lane",
+    "mend steps": "refill and mend compare the number of steps",
+    "mend mark": "refill and mend need the mark in the key",
+    # entries that the truth does not back
+    "seen": "expel compares the score with the one that was seen",
+    "settle": "the row is read once more after an expel, and merged",
+    "torn by expel": "from expel to settle the board is torn",
+    "settle token": "settle mends only what its own expel tore",
+}

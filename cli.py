@@ -65,7 +65,9 @@ def up(
 @app.command()
 def init(
     lanes: Annotated[int | None, typer.Option(min=1, max=1024, help="How many lanes; a new deployment has 4.")] = None,
-    partitions: Annotated[int | None, typer.Option(min=1, max=10_000, help="Partitions; more than now adds some.")] = None,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, max=10_000, help="Partitions; more than now adds some.")
+    ] = None,
     replication: Annotated[int, typer.Option(min=-1, help="Copies of a new topic; -1: the brokers' default.")] = -1,
     new_truth: Annotated[
         bool, typer.Option("--new-truth", help="DynamoDB was restored to an earlier point: begin a new truth.")
@@ -93,7 +95,7 @@ def apply(
     from commands.target import find_target
 
     definitions = read_definitions(file)
-    planned = run_apply(find_target(data).settings(), definitions, dry_run)
+    planned = run_apply(find_target(data).settings(), definitions, dry_run=dry_run)
     rows = [
         {
             "leaderboard": one.leaderboard.name,
@@ -105,9 +107,15 @@ def apply(
         for one in planned
     ]
     if as_json:
-        return print_json({"dry_run": dry_run, "leaderboards": rows})
+        print_json({"dry_run": dry_run, "leaderboards": rows})
+        return
     shown = [
-        (one["leaderboard"], one["action"], ", ".join(f"{k} {v or 'none'}" for k, v in p.leaderboard.tie_resolution_ms.items()), "; ".join(p.notes))
+        (
+            one["leaderboard"],
+            one["action"],
+            ", ".join(f"{k} {v or 'none'}" for k, v in p.leaderboard.tie_resolution_ms.items()),
+            "; ".join(p.notes),
+        )
         for one, p in zip(rows, planned, strict=True)
     ]
     console().print(table("plan" if dry_run else "applied", ("leaderboard", "action", "ties, ms", "notes"), shown))
@@ -150,7 +158,7 @@ def submit(
 
     target = find_target(data)
     try:
-        raw = sys.stdin.buffer if file == "-" else Path(file).open("rb")
+        raw = sys.stdin.buffer if file == "-" else Path(file).open("rb")  # noqa: SIM115 - closed by the with below
     except OSError as error:
         raise StandingsError(f"{file} can't be read: {error.strerror}") from None
     with raw, Service(target.url, target.key) as service, progress_bar("lines") as bar:
@@ -181,7 +189,8 @@ def top(
     with Service(target.url, target.key) as service:
         page = service.get(f"/v1/boards/{quoted(board)}/top", n=n)
     if as_json:
-        return print_json(page)
+        print_json(page)
+        return
     console().print(page_table(page))
 
 
@@ -200,7 +209,8 @@ def player(
     with Service(target.url, target.key) as service:
         found = service.get(f"/v1/boards/{quoted(board)}/player", id=player_id)
     if as_json:
-        return print_json(found)
+        print_json(found)
+        return
     row = [found["rank"], found["player_id"], found["score"], found["achieved_at"], found.get("top_percent")]
     title = f"{found['board']}  ·  {found['size']} players  ·  as of {found['as_of'] or 'unknown'}"
     console().print(table(title, ("rank", "player", "score", "achieved", "top %"), [row]))
@@ -228,7 +238,9 @@ def rebuild(
     leaderboard: Annotated[str | None, typer.Option(help="All boards of a leaderboard.")] = None,
     lane: Annotated[int | None, typer.Option(min=0, help="A whole lane.")] = None,
     everything: Everything = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Be the keeper: heal whatever needs it, until stopped.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Be the keeper: heal whatever needs it, until stopped.")
+    ] = False,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
@@ -245,10 +257,11 @@ def rebuild(
     if watch:
         from rebuild.service import run_keeper
 
-        return run_until_stopped(lambda stopping: run_keeper(settings, stopping))
+        run_until_stopped(lambda stopping: run_keeper(settings, stopping))
+        return
     with filling_bar() as show, open_rebuild(settings, show) as service:
         done = run_rebuild(service, scope)
-    print_done([asdict(one) for one in done], as_json)
+    print_done([asdict(one) for one in done], as_json=as_json)
 
 
 @app.command()
@@ -270,7 +283,7 @@ def audit(
         raise typer.BadParameter("give one of --board and --all")
     with open_rebuild(find_target(data).settings()) as service:
         found = list(run_audit(service, scope, sample))
-    print_audits(found, as_json)
+    print_audits(found, as_json=as_json)
     raise typer.Exit(1 if any(one.differing for one in found) else 0)
 
 
@@ -306,10 +319,12 @@ def dlq_list(
     letters = deque(read_dead_letters(find_target(data).settings()), maxlen=n)
     if as_json:
         shown = [
-            asdict(one) | {"key": (one.key or b"").decode("utf-8", "replace"), "value": one.value.decode("utf-8", "replace")}
+            asdict(one)
+            | {"key": (one.key or b"").decode("utf-8", "replace"), "value": one.value.decode("utf-8", "replace")}
             for one in letters
         ]
-        return print_json(shown)
+        print_json(shown)
+        return
     rows = (
         (f"{one.partition}@{one.offset}", one.reason, (one.key or b"").decode("utf-8", "replace"), one.detail)
         for one in letters

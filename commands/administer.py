@@ -77,7 +77,7 @@ def init(
                 # Offsets first: a truth that is new while the old offsets stand would miss what lies before them.
                 admin.rewind_group(log.log_id, admin.log_starts(log.partitions))
             if new_truth or (lanes is not None and lanes != topology.lanes):
-                topology = catalogue.change_topology(topology, lanes or topology.lanes, new_truth)
+                topology = catalogue.change_topology(topology, lanes or topology.lanes, new_truth=new_truth)
         if partitions is not None and partitions > log.partitions:
             _add_partitions(settings, admin, topology.lanes, partitions)
     finally:
@@ -97,7 +97,9 @@ def _create_topic(
         admin.create_topics(partitions or first_partitions, replication)
         log = admin.describe()
     if log is None:
-        raise StoreUnavailable(f"Kafka does not show the topic {settings.names.events} that was just made: run this again")
+        raise StoreUnavailable(
+            f"Kafka does not show the topic {settings.names.events} that was just made: run this again"
+        )
     if partitions is not None and partitions < log.partitions:
         raise StandingsError(f"the topic has {log.partitions} partitions: Kafka can't take any away")
     return log
@@ -147,7 +149,9 @@ def read_definitions(file: Path) -> dict[str, Definition]:
         try:
             found[check_leaderboard_id(name)] = Definition.model_validate(fields)
         except ValidationError as error:
-            faults += [f"leaderboards.{name}{fault.place.replace('/', '.')}: {fault.detail}" for fault in faults_of(error)]
+            faults += [
+                f"leaderboards.{name}{fault.place.replace('/', '.')}: {fault.detail}" for fault in faults_of(error)
+            ]
         except ValueError as error:
             faults.append(f"leaderboards.{name}: {error}")
     if faults:
@@ -166,7 +170,9 @@ def plan(definitions: Mapping[str, Definition], existing: Mapping[str, Leaderboa
         elif before.definition == definition:
             planned.append(Planned("keep", before, notes))
         elif refused := refused_changes(before.definition, definition):
-            faults.append(f"{name}: {', '.join(refused)} can't change once results may be there; use another leaderboard")
+            faults.append(
+                f"{name}: {', '.join(refused)} can't change once results may be there; use another leaderboard"
+            )
         else:
             planned.append(Planned("change", define(name, definition, now_at, before), notes))
     if faults:
@@ -174,7 +180,7 @@ def plan(definitions: Mapping[str, Definition], existing: Mapping[str, Leaderboa
     return planned
 
 
-def apply(settings: Settings, definitions: Mapping[str, Definition], dry_run: bool) -> Sequence[Planned]:
+def apply(settings: Settings, definitions: Mapping[str, Definition], *, dry_run: bool) -> Sequence[Planned]:
     """Create or update these leaderboards, all or none; returns once every role has reread them."""
     with open_catalogue(settings) as catalogue:
         planned = plan(definitions, catalogue.read_leaderboards(), now_ms())

@@ -63,7 +63,9 @@ class Demo:
         lines = list(_lines(self._folder / "matches.ndjson"))
         began_s = time.monotonic()
         submitted = submit_lines(service, lines)
-        tell(f"{submitted.accepted} matches submitted, {len(submitted.refused)} refused; waiting until they are applied")
+        tell(
+            f"{submitted.accepted} matches submitted, {len(submitted.refused)} refused; waiting until they are applied"
+        )
         self._await_players(service, next(iter(definitions)), _players(lines))
         took_s = time.monotonic() - began_s
         for name in definitions:
@@ -91,7 +93,11 @@ class Demo:
                     {"player_id": player, "score": min(100_000, int(chance.expovariate(1 / skill[player])))}
                     for player in chance.sample(PLAYERS, 4)
                 ]
-                match = {"match_id": f"demo-{now_ms()}-{chance.getrandbits(32):08x}", "leaderboard": GAME, "results": results}
+                match = {
+                    "match_id": f"demo-{now_ms()}-{chance.getrandbits(32):08x}",
+                    "leaderboard": GAME,
+                    "results": results,
+                }
                 try:
                     service.post("/v1/matches", orjson.dumps(match))
                     if sys.stdout.isatty():

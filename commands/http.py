@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote
 
 import httpx
@@ -33,7 +33,7 @@ class Service:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client = httpx.Client(base_url=url, headers=headers, timeout=_TIMEOUT_S)
 
-    def __enter__(self) -> Service:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -53,7 +53,9 @@ class Service:
             try:
                 reply = request()
             except httpx.TransportError as error:
-                reason = f"no service answers at {self._url} ({error}): is it running? STANDINGS_URL or --data tell where"
+                reason = (
+                    f"no service answers at {self._url} ({error}): is it running? STANDINGS_URL or --data tell where"
+                )
                 if isinstance(error, httpx.ConnectError) and attempt >= 2:
                     break
             else:

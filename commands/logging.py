@@ -28,6 +28,8 @@ def configure_logging(role: str, settings: Settings) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     # Libraries only when something is wrong: kafka-python tells every reconnection.
-    logging.basicConfig(stream=sys.stderr, level=max(level, logging.WARNING), format="%(name)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        stream=sys.stderr, level=max(level, logging.WARNING), format="%(name)s %(levelname)s %(message)s"
+    )
     logging.getLogger("kafka").setLevel(logging.ERROR)
     structlog.get_logger(role).info("starting", role=role, **settings.shown())

@@ -93,18 +93,20 @@ def filling_bar() -> Iterator[Callable[[Filling], None]]:
         yield show
 
 
-def print_done(done: Sequence[Mapping[str, Any]], as_json: bool) -> None:
+def print_done(done: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
     """What a rebuild did."""
     if as_json:
-        return print_json(done)
+        print_json(done)
+        return
     rows = ((one.get("board") or "(whole)", one.get("lane"), one["rows"], one.get("expelled", 0)) for one in done)
     console().print(table("rebuilt from the scorebook", ("board", "lane", "rows", "expelled"), rows))
 
 
-def print_audits(found: Sequence[Audited], as_json: bool) -> None:
+def print_audits(found: Sequence[Audited], *, as_json: bool) -> None:
     """What an audit found: every board, and the entries that differ."""
     if as_json:
-        return print_json([asdict(one) for one in found])
+        print_json([asdict(one) for one in found])
+        return
     rows = ((one.board, one.rows, one.entries, one.differing) for one in found)
     console().print(table("audit", ("board", "rows", "entries", "differing"), rows))
     differing = [(d.board, d.player_id, str(d.kind), d.truth, d.view) for one in found for d in one.differences]

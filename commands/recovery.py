@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from rebuild.audit import Audited
 from rebuild.repairs import Repaired
@@ -37,11 +38,15 @@ class Scope:
 
     def is_one(self) -> bool:
         """True where exactly one is set."""
-        return [self.board is not None, self.leaderboard is not None, self.lane is not None, self.everything].count(True) == 1
+        return [self.board is not None, self.leaderboard is not None, self.lane is not None, self.everything].count(
+            True
+        ) == 1
 
 
 @contextmanager
-def open_rebuild(settings: Settings, progress: Callable[[Filling], None] = lambda _filling: None) -> Iterator[RebuildService]:
+def open_rebuild(
+    settings: Settings, progress: Callable[[Filling], None] = lambda _filling: None
+) -> Iterator[RebuildService]:
     """What rebuilds and audits, closed at the end."""
     service = RebuildService(settings, progress)
     try:
@@ -78,11 +83,9 @@ def rebuild(service: RebuildService, scope: Scope) -> list[Rebuilt | Repaired]:
         raise StandingsError(f"there is no lane {scope.lane}: the layout has {world.topology.lanes}")
     if scope.lane is not None or scope.everything:
         lanes = [scope.lane] if scope.lane is not None else range(world.topology.lanes)
-        for lane in lanes:
-            done.append(_again(lambda lane=lane: service.runner.rebuild(lane, service.look())))  # type: ignore[misc]
+        done += [_again(partial(_rebuild_lane, service, lane)) for lane in lanes]
         return _served(service, world, done)
-    for board in boards_in(scope, world):
-        done.append(_again(lambda board=board: _rebuild_board(service, board)))  # type: ignore[misc]
+    done += [_again(partial(_rebuild_board, service, board)) for board in boards_in(scope, world)]
     return _served(service, world, done)
 
 
@@ -91,6 +94,10 @@ def audit(service: RebuildService, scope: Scope, sample: int | None) -> Iterator
     world = service.look()
     for board in boards_in(scope, world):
         yield service.auditor.audit(board, world, sample)
+
+
+def _rebuild_lane(service: RebuildService, lane: int) -> Rebuilt:
+    return service.runner.rebuild(lane, service.look())
 
 
 def _rebuild_board(service: RebuildService, board: Board) -> Rebuilt | Repaired:

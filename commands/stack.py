@@ -24,7 +24,9 @@ def run_stack(options: UpOptions, sample: str | None) -> int:
 
     def ready(stack: Stack) -> None:
         tell(f"ready: {stack.api}  (submit key: {stack.submit_key})")
-        tell("the broker keeps its records in memory: a stop waits until all are recorded, a kill may lose the last ones")
+        tell(
+            "the broker keeps its records in memory: a stop waits until all are recorded, a kill may lose the last ones"
+        )
         if sample is not None:
             demo = Demo(stack.api, stack.submit_key, _settings(settings_seen), sample, stopping)
             threading.Thread(target=demo.run, name="demo", daemon=True).start()

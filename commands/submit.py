@@ -29,7 +29,7 @@ class Submitted:
 
 
 def submit_lines(
-    service: Service, lines: Iterable[tuple[int, str]], progress: Callable[[int], None] = lambda done: None
+    service: Service, lines: Iterable[tuple[int, str]], progress: Callable[[int], None] = lambda _lines: None
 ) -> Submitted:
     """Submit numbered NDJSON lines in batches; returns once all are in the log or refused. Safe to repeat whole."""
     result = Submitted()
@@ -50,7 +50,9 @@ def read_lines(source: TextIO, name: str) -> Iterator[tuple[int, str]]:
     """Numbered NDJSON lines of a file: as they are, or made of the rows of a CSV (by its name or its first line)."""
     first = source.readline()
     rest = _chain(first, source)
-    if name.endswith(".csv") or (not name.endswith(("json", "jsonl")) and first.lstrip()[:1] not in ("", "{", "[", '"')):
+    if name.endswith(".csv") or (
+        not name.endswith(("json", "jsonl")) and first.lstrip()[:1] not in ("", "{", "[", '"')
+    ):
         yield from _csv_lines(rest)
         return
     for number, line in enumerate(rest, 1):

@@ -36,11 +36,14 @@ class Target:
         """
         environment = os.environ if environment is None else environment
         if self.stack is None:
-            if not any(name in environment or f"{name}_FILE" in environment for name in (*_STORES, "AWS_REGION", "AWS_DEFAULT_REGION")):
+            if not any(
+                name in environment or f"{name}_FILE" in environment
+                for name in (*_STORES, "AWS_REGION", "AWS_DEFAULT_REGION")
+            ):
                 raise NoTarget(
                     "this command talks to the stores themselves: run it where `standings up` runs, name its folder "
-                    "with --data or STANDINGS_DATA, or set the roles' settings (STANDINGS_DYNAMODB_URL, STANDINGS_KAFKA, "
-                    "STANDINGS_REDIS_URL, AWS_REGION)"
+                    "with --data or STANDINGS_DATA, or set the roles' settings (STANDINGS_DYNAMODB_URL, "
+                    "STANDINGS_KAFKA, STANDINGS_REDIS_URL, AWS_REGION)"
                 )
             return load_settings(environment)
         os.environ.update(describe_emulator_access())

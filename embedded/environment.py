@@ -50,7 +50,7 @@ def describe_settings(
         "STANDINGS_PORT": str(api_port),
         "STANDINGS_DATA": str(data),
         "STANDINGS_PREFIX": prefix,
-        # a broker that came back empty is another log: what is rebuilt has to wait that long for the older one's batches
+        # a broker that came back empty is another log: rebuilds wait so long for the older one's batches
         "STANDINGS_DEADLINE_MS": "5000",
         # the broker waits half of it at each join
         "STANDINGS_KAFKA_SESSION_TIMEOUT_MS": "2000",

@@ -58,7 +58,7 @@ class Keeper:
     `on_healed` hears of every cure, `on_failed` of every attempt that failed (lane, reason): for metrics.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - everything it looks at, and whom it tells
         self,
         lanes: Lanes,
         repairs: LaneRepairs,

@@ -16,7 +16,10 @@ class KeeperMetrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._healed = Counter(
-            "standings_keeper_healed", "cures of lanes and of boards in place", ["what", "reason"], registry=self.registry
+            "standings_keeper_healed",
+            "cures of lanes and of boards in place",
+            ["what", "reason"],
+            registry=self.registry,
         )
         self._rows = Counter("standings_keeper_rows", "rows brought back from the scorebook", registry=self.registry)
         self._failed = Counter(

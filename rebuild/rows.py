@@ -81,6 +81,7 @@ class RowStream:
         """Wait for room in the queue, unless nobody reads any more."""
         while not self._ended.is_set():
             try:
-                return self._chunks.put(item, timeout=0.1)
+                self._chunks.put(item, timeout=0.1)
             except queue.Full:
                 continue
+            return

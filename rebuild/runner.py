@@ -1,4 +1,4 @@
-"""One rebuild of one lane, from the scorebook: S, begin, fill, finish. Fenced or failed, it is over: the next starts afresh.
+"""One rebuild of one lane, from the scorebook: S, begin, fill, finish. Fenced or failed, it is over.
 
 The order matters (docs/recovery.md): S is read before the first row is, and the log is replayed from S, so
 that what arrives meanwhile is in the one or in the other.
@@ -89,7 +89,7 @@ class Runner:
         return Rebuilt(lane, len(boards), rows)
 
     def _starting_offsets(self, log: LogDescription) -> dict[int, tuple[int, int | None]]:
-        """S: what is committed, but nothing that the log has dropped; where nothing is, the log's start, never its end."""
+        """S: what is committed, but nothing that the log dropped; where nothing is, the log's start, never its end."""
         committed = self._admin.committed(log.log_id)
         offsets: dict[int, tuple[int, int | None]] = {}
         for partition, start in self._admin.log_starts(log.partitions).items():

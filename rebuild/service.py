@@ -27,7 +27,7 @@ from stores.scorebook import Scorebook
 
 
 class RebuildService:
-    """Everything that rebuilds, repairs, audits and the keeper need, made from the settings. Connects when first used."""
+    """What rebuilds, repairs, audits and the keeper need, made from the settings. Connects when first used."""
 
     def __init__(self, settings: Settings, progress: Progress = lambda _filling: None) -> None:
         names = settings.names

@@ -141,6 +141,7 @@ def parse_submit_keys(text: str) -> list[SubmitKey]:
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     """The settings of this process. A variable `STANDINGS_X_FILE` names a file whose text is the value of X.
+
     An empty variable counts as unset.
 
     Raises pydantic's ValidationError for a bad value, and OSError for a file that can't be read.

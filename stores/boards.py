@@ -149,7 +149,7 @@ class BoardReader:
         """What the lane shows, ready or not. Raises StoreUnavailable only."""
         topology = self._topology()
 
-        def make(meta: Sequence[Any], replies: list[Any]) -> LaneReport:
+        def make(meta: Sequence[Any], _replies: list[Any]) -> LaneReport:
             refusal = _refusal(lane, topology, meta)
             if refusal is None:
                 return LaneReport(lane, "ready", _as_of(meta), None)

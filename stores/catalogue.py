@@ -100,7 +100,7 @@ class Catalogue:
             raise StoreUnavailable("DynamoDB does not show the topology that was just written")
         return found
 
-    def change_topology(self, before: Topology, lanes: int, new_truth: bool) -> Topology:
+    def change_topology(self, before: Topology, lanes: int, *, new_truth: bool) -> Topology:
         """Another layout (the mapping counts up) or another truth id, as the successor of `before`.
 
         Raises InvalidDefinition when somebody else changed it meanwhile.
@@ -194,7 +194,9 @@ class Catalogue:
         Raises InvalidDefinition for more than 100 at once, and when somebody else changed one meanwhile.
         """
         if len(changed) > MAX_CHANGES:
-            raise InvalidDefinition(f"{len(changed)} leaderboards change at once; at most {MAX_CHANGES} can, split the file")
+            raise InvalidDefinition(
+                f"{len(changed)} leaderboards change at once; at most {MAX_CHANGES} can, split the file"
+            )
         if not changed:
             return
         items: list[Any] = [{"Put": self._put(leaderboard)} for leaderboard in changed]
@@ -205,7 +207,9 @@ class Catalogue:
                 Deadline.after(_CALL_MS),
             )
         except ClientError as error:
-            raise InvalidDefinition("a leaderboard was changed by somebody else meanwhile: look, and apply again") from error
+            raise InvalidDefinition(
+                "a leaderboard was changed by somebody else meanwhile: look, and apply again"
+            ) from error
 
     def _put(self, leaderboard: Leaderboard) -> Item:
         item: Item = {

@@ -65,7 +65,7 @@ def run_script(client: Any, name: str, keys: Sequence[str], args: Sequence[str |
     return answer
 
 
-def _as_it_came(reply: Any, **options: Any) -> Any:
+def _as_it_came(reply: Any, **_options: Any) -> Any:
     return reply
 
 

@@ -103,7 +103,9 @@ class Dynamo:
         waiting = list(range(len(statements)))
         for attempt in self._attempts(deadline):
             chunks = [waiting[i : i + STATEMENTS_PER_BATCH] for i in range(0, len(waiting), STATEMENTS_PER_BATCH)]
-            answers = self._pool.map(lambda chunk: self._execute_chunk([statements[i] for i in chunk], deadline), chunks)
+            answers = self._pool.map(
+                lambda chunk: self._execute_chunk([statements[i] for i in chunk], deadline), chunks
+            )
             again: list[int] = []
             for chunk, codes in zip(chunks, answers, strict=True):
                 for index, code in zip(chunk, codes, strict=True):

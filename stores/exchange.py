@@ -1,4 +1,4 @@
-"""The one seam between reads and Redis: what one event-loop turn asks of a lane goes out together, and is of one moment.
+"""The one seam between reads and Redis: what one turn of the loop asks of a lane goes out together, of one moment.
 
 All commands of a turn on one lane travel as one transaction (MULTI .. EXEC) behind the lane's meta:
 one round trip, and no write comes between them, so that rank, size and readiness belong together
@@ -51,7 +51,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """A lane's meta (META_FIELDS, then whether it has applied, how many boards it names, how many are torn) and the replies."""
+    """A lane's meta (META_FIELDS; has it applied; how many boards it names; how many are torn) and the replies."""
 
     meta: Sequence[Any]
     replies: Sequence[Any]
@@ -84,7 +84,8 @@ class Exchange:
                 place = turn.index[command] = len(turn.commands)
                 turn.commands.append(command)
             places.append(place)
-        assert turn.task is not None
+        if turn.task is None:
+            raise StoreUnavailable("this turn was never sent")
         replies = await asyncio.shield(turn.task)
         key = (what, *places)
         if key not in turn.memo:

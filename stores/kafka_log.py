@@ -57,12 +57,12 @@ def kafka_options(settings: Settings) -> dict[str, Any]:
 
 
 @contextmanager
-def log_errors(what: str, accepted: bool | None = None) -> Iterator[None]:
+def log_errors(what: str, *, accepted: bool | None = None) -> Iterator[None]:
     """Turns whatever kafka-python raises into LogUnavailable, keeping the cause."""
     try:
         yield
     except (KafkaError, OSError, RuntimeError) as error:
-        raise LogUnavailable(f"Kafka did not {what}: {type(error).__name__}: {error}", accepted) from error
+        raise LogUnavailable(f"Kafka did not {what}: {type(error).__name__}: {error}", accepted=accepted) from error
 
 
 class _Rebalances(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -71,10 +71,10 @@ class _Rebalances(ConsumerRebalanceListener):  # type: ignore[misc]
     def __init__(self) -> None:
         self.count = 0
 
-    def on_partitions_revoked(self, revoked: Any) -> None:
+    def on_partitions_revoked(self, _revoked: Any) -> None:
         self.count += 1
 
-    def on_partitions_assigned(self, assigned: Any) -> None:
+    def on_partitions_assigned(self, _assigned: Any) -> None:
         self.count += 1
 
 
@@ -227,8 +227,14 @@ class KafkaLogProducer:
         })  # fmt: skip
         self._producer: Any = None
 
-    def send(self, topic: str, key: bytes | None, value: bytes, timestamp: int | None = None,
-             headers: Sequence[tuple[str, bytes]] = ()) -> Future[Acknowledged]:
+    def send(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes,
+        timestamp: int | None = None,
+        headers: Sequence[tuple[str, bytes]] = (),
+    ) -> Future[Acknowledged]:
         with self._lock:
             if self._in_flight >= self._limit:
                 raise LogUnavailable(f"{self._limit} records are in flight already", accepted=False)
@@ -358,7 +364,8 @@ class KafkaLogAdmin:
 
     def rewind_group(self, log_id: str, offsets: Mapping[int, int]) -> None:
         wanted = {
-            TopicPartition(self._names.events, one): OffsetAndMetadata(offset, "", -1) for one, offset in offsets.items()
+            TopicPartition(self._names.events, one): OffsetAndMetadata(offset, "", -1)
+            for one, offset in offsets.items()
         }
         with self._asking("rewind the group") as client:
             answers = client.alter_group_offsets(self._names.group(log_id), wanted)

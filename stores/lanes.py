@@ -1,4 +1,4 @@
-"""Lanes: the boards that share one Redis slot, with the log offsets applied to them. Nothing but the scripts writes one.
+"""Lanes: the boards that share one Redis slot, with the log offsets applied to them. Only the scripts write one.
 
 The protocol is docs/recovery.md; each script's header says what it requires and what is atomic.
 """
@@ -20,7 +20,6 @@ from schemas.rows import RowKey, Topology
 from schemas.times import SECOND_MS
 from stores.connections import AnyRedis, redis_errors, run_script
 
-
 __all__ = [
     "Behind", "Entries", "LaneIds", "LaneMeta", "LaneState", "Lanes", "Projected", "Range", "read_packed",
     "topology_ids",
@@ -33,6 +32,9 @@ class LaneIds(NamedTuple):
     log_id: str
     truth_id: str
     topology: str
+
+
+NO_IDS = LaneIds("", "", "")
 
 
 class Range(NamedTuple):
@@ -93,7 +95,7 @@ class LaneMeta:
     state: LaneState
     stored_state: str = ""
     epoch: str = ""
-    ids: LaneIds = LaneIds("", "", "")
+    ids: LaneIds = NO_IDS
     partitions: int = 0
     seq: int = 0
     as_of: int | None = None
@@ -135,7 +137,9 @@ class Lanes:
         args: list[str | int] = [*ids, max((one.partitions for one in ranges), default=0), len(ranges)]
         for one in ranges:
             args += (one.partition, one.first, one.next, "" if one.as_of is None else one.as_of)
-        answer = self._run("project", [keys.meta, keys.applied, keys.as_of, keys.boards, keys.torn, *board_keys], args + board_args)
+        answer = self._run(
+            "project", [keys.meta, keys.applied, keys.as_of, keys.boards, keys.torn, *board_keys], args + board_args
+        )
         if answer[0] == b"BEHIND":
             return Behind({int(answer[i]): int(answer[i + 1]) for i in range(1, len(answer), 2)})
         return Projected.APPLIED if answer[0] == b"APPLIED" else Projected.LOST
@@ -151,7 +155,9 @@ class Lanes:
         for players in wanted.values():
             args += (len(players), *players)
         answer = self._run(
-            "prefilter", [keys.meta, keys.applied, keys.boards, keys.torn, *(keys.board(board) for board in wanted)], args
+            "prefilter",
+            [keys.meta, keys.applied, keys.boards, keys.torn, *(keys.board(board) for board in wanted)],
+            args,
         )
         if answer[0] != b"READY":
             return None

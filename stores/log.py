@@ -15,9 +15,9 @@ class LogChanged(Exception):
 
 
 class LogUnavailable(StoreUnavailable):
-    """The log did not answer. `accepted` tells whether a record may be in it: False (certainly not) or None (unknown)."""
+    """The log did not answer. `accepted`: whether a record may be in it, False (certainly not) or None (unknown)."""
 
-    def __init__(self, message: str, accepted: bool | None = None) -> None:
+    def __init__(self, message: str, *, accepted: bool | None = None) -> None:
         super().__init__(message)
         self.accepted = accepted
 
@@ -106,10 +106,16 @@ class LogConsumer(Protocol):
 
 
 class LogProducer(Protocol):
-    """Appends records, durable once acknowledged: idempotent, acks=all, bounded in flight. Safe to share between threads."""
+    """Appends records, durable once acknowledged: idempotent, acks=all, bounded in flight. Threads may share it."""
 
-    def send(self, topic: str, key: bytes | None, value: bytes, timestamp: int | None = None,
-             headers: Sequence[tuple[str, bytes]] = ()) -> Future[Acknowledged]:
+    def send(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes,
+        timestamp: int | None = None,
+        headers: Sequence[tuple[str, bytes]] = (),
+    ) -> Future[Acknowledged]:
         """Append one record. The future gives where it stands, or LogUnavailable.
 
         May block for seconds while the brokers or the topic are not known yet: never call it in an event

@@ -20,6 +20,7 @@ class SingleNode:
 
     def client_of(self, key: str) -> Any:
         """The one client."""
+        del key
         return self._client
 
     async def relocate(self) -> None:
@@ -31,7 +32,7 @@ class SingleNode:
 
 
 class ClusterNodes:
-    """A plain client for each primary: redis-py's own cluster pipeline resends redirected commands singly, elsewhere."""
+    """A plain client for each primary: redis-py's cluster pipeline resends what is redirected singly, elsewhere."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -49,7 +49,9 @@ class Scorebook:
         existing = known & waiting.keys()
         while waiting:
             tried = list(waiting.values())
-            outcomes = self._dynamo.execute([self._statement(one, one.key in existing) for one in tried], deadline)
+            outcomes = self._dynamo.execute(
+                [self._statement(one, exists=one.key in existing) for one in tried], deadline
+            )
             refused = []
             for candidate, outcome in zip(tried, outcomes, strict=True):
                 if outcome is None:
@@ -81,7 +83,9 @@ class Scorebook:
             "ConsistentRead": True,
         }
         while True:
-            reply = self._dynamo.call("query a shard", lambda: self._dynamo.client.query(**request), Deadline.after(30_000))
+            reply = self._dynamo.call(
+                "query a shard", lambda: self._dynamo.client.query(**request), Deadline.after(30_000)
+            )
             # DynamoDB deletes expired items days late: whoever reads compares the time.
             yield [_row(item) for item in reply["Items"] if not _is_expired(item, now_at)]
             if "LastEvaluatedKey" not in reply:
@@ -107,20 +111,24 @@ class Scorebook:
         }
         if start is not None:
             request["ExclusiveStartKey"] = start
-        reply = self._dynamo.call("query some rows", lambda: self._dynamo.client.query(**request), Deadline.after(30_000))
+        reply = self._dynamo.call(
+            "query some rows", lambda: self._dynamo.client.query(**request), Deadline.after(30_000)
+        )
         return [_row(item) for item in reply["Items"] if not _is_expired(item, now_at)]
 
-    def _statement(self, candidate: Candidate, exists: bool) -> Statement:
+    def _statement(self, candidate: Candidate, *, exists: bool) -> Statement:
         board, row = candidate.board, candidate.row
         values = [_number(row.score), _number(row.packed), _number(row.achieved_at), {"S": row.match_id}]
         key = [{"S": board_shard(board, row.player_id)}, {"S": row.player_id}]
         expires = [] if board.rows_expire_at is None else [_number(board.rows_expire_at // SECOND_MS)]
         if exists:
-            text = f'UPDATE "{self._names.scores}" SET score = ? SET packed = ? SET achieved_at = ? SET match_id = ?'
+            text = f'UPDATE "{self._names.scores}" SET score = ? SET packed = ? SET achieved_at = ? SET match_id = ?'  # noqa: S608 - a table's name, ours
             text += " SET expires_at = ?" if expires else ""
             text += " WHERE board_shard = ? AND player_id = ? AND packed < ? AND rev IS MISSING"
             return Statement(text, [*values, *expires, *key, values[1]])
-        text = f"INSERT INTO \"{self._names.scores}\" VALUE {{'board_shard': ?, 'player_id': ?, 'score': ?, 'packed': ?, "
+        text = (
+            f"INSERT INTO \"{self._names.scores}\" VALUE {{'board_shard': ?, 'player_id': ?, 'score': ?, 'packed': ?, "
+        )
         text += "'achieved_at': ?, 'match_id': ?" + (", 'expires_at': ?}" if expires else "}")
         return Statement(text, [*key, *values, *expires])
 
@@ -132,7 +140,7 @@ class Scorebook:
         images: dict[RowKey, Row],
         deadline: Deadline,
     ) -> None:
-        """Decide what an UPDATE refused: by reading the row, and where the packed values are equal by the full condition."""
+        """Decide what an UPDATE refused by reading the row; between equal packed values, by the full condition."""
         rows = self.read_rows([(one.board, one.row.player_id) for one in refused], deadline)
         for candidate in refused:
             row = rows.get(candidate.key)

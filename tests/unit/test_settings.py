@@ -170,4 +170,5 @@ def test_a_malformed_submit_key_is_told_by_its_number(entry: str) -> None:
 
 
 def test_an_empty_variable_counts_as_unset() -> None:
-    assert load_settings({"STANDINGS_PORT": "", "STANDINGS_DYNAMODB_URL": "", "STANDINGS_SERVE": ""}) == load_settings({})
+    empty = {"STANDINGS_PORT": "", "STANDINGS_DYNAMODB_URL": "", "STANDINGS_SERVE": ""}
+    assert load_settings(empty) == load_settings({})

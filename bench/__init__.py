@@ -1,0 +1,1 @@
+"""Benchmarks. Each prints ratios that were taken in one run."""

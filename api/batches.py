@@ -1,4 +1,4 @@
-"""Batches: one match a line, each line answered for itself."""
+"""Batches: a match or one player's score a line, each line answered for itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from api.parameters import Parameters, invalid_request
 from api.replies import UNSTORED, Reply
 from api.submits import MAX_BODY_BYTES, Acceptance, Accepted, decode_body
 from schemas.errors import Fault
-from schemas.events import MatchBody, MatchEvent
+from schemas.events import MatchEvent, body_of
 from schemas.positions import encode_position
 from schemas.problems import Problem
 from schemas.settings import SubmitKey
@@ -58,7 +58,8 @@ class Batches:
         if len(line) > MAX_BODY_BYTES:
             return Problem("too-large", f"a line has at most {MAX_BODY_BYTES} bytes")
         try:
-            return self._acceptance.read(decode_body(line), MatchBody, key, Parameters(b"", ()), now_at)
+            value = decode_body(line)
+            return self._acceptance.read(value, body_of(value), key, Parameters(b"", ()), now_at)
         except Problem as problem:
             return problem
 

@@ -57,9 +57,16 @@ def test_good_lines_are_taken_and_bad_ones_are_told_by_number(world: World) -> N
     assert [one["status"] for one in answers(send(world, line("7") + b"\n" + line("8")))] == [202, 202]
 
 
-def test_a_line_is_a_match_reported_whole(shared: World) -> None:
-    found = answers(send(shared, b'{"match_id":"a","leaderboard":"ranked","player_id":"zed","score":1}\n[]\n'))
-    assert [one["status"] for one in found] == [422, 422]
+def test_a_line_may_be_one_player_s_score_of_a_match(world: World) -> None:
+    lines = [
+        b'{"match_id":"a","leaderboard":"ranked","player_id":"zed","score":1}',
+        b'{"match_id":"a","leaderboard":"ranked","player_id":"amy","score":"2"}',
+        b"[]",
+    ]
+    found = answers(send(world, b"\n".join(lines) + b"\n"))
+    assert [one["status"] for one in found] == [202, 422, 422]
+    assert found[1]["errors"][0]["pointer"] == "/score"
+    assert [orjson.loads(value) for _, value in world.records()] == [orjson.loads(lines[0])]
 
 
 def test_a_limited_key_is_refused_line_by_line(shared: World) -> None:

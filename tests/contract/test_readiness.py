@@ -11,6 +11,7 @@ import pytest
 from schemas.errors import BoardNotReady, StoreUnavailable
 from schemas.positions import Cursor
 from stores.boards import BoardReader
+from stores.exchange import Nodes
 from tests.contract.redis_side import ALL, DAILY, IDS, LANE, TOPOLOGY, RedisSide, entries, reading
 
 pytestmark = pytest.mark.contract
@@ -80,6 +81,39 @@ def test_a_board_whose_key_was_deleted_by_hand_is_not_served_as_empty(redis_side
     with pytest.raises(BoardNotReady):
         reading(redis_side, read)
     assert reading(redis_side, lambda reader: reader.size(DAILY)).size == 1
+
+
+class Between:
+    """Finds what `nodes` finds, and lets something happen before the second exchange."""
+
+    def __init__(self, nodes: Nodes, happen: Callable[[], None]) -> None:
+        self._nodes = nodes
+        self._happen = happen
+        self._exchanges = 0
+
+    def client_of(self, key: str) -> Any:
+        self._exchanges += 1
+        if self._exchanges == 2:
+            self._happen()
+        return self._nodes.client_of(key)
+
+    async def relocate(self) -> None:
+        await self._nodes.relocate()
+
+    async def close(self) -> None:
+        await self._nodes.close()
+
+
+@every_read
+def test_a_deleted_board_is_not_served_although_an_update_makes_its_key_anew(redis_side: RedisSide, read: Read) -> None:
+    redis_side.make_ready()
+    redis_side.project((ALL, "ann", 5), (ALL, "bob", 1))
+    reading(redis_side, read)  # the server knows the scripts from here on
+    redis_side.ask("DEL", redis_side.names.lane(LANE).board(ALL.name))
+    nodes = Between(redis_side.make_nodes(), lambda: redis_side.project((ALL, "cid", 2)))
+    with pytest.raises(BoardNotReady):
+        reading(redis_side, read, nodes=nodes)
+    assert redis_side.scores(ALL) == {"cid": 2}
 
 
 @every_read

@@ -66,7 +66,7 @@ def test_a_line_may_be_one_player_s_score_of_a_match(world: World) -> None:
     found = answers(send(world, b"\n".join(lines) + b"\n"))
     assert [one["status"] for one in found] == [202, 422, 422]
     assert found[1]["errors"][0]["pointer"] == "/score"
-    assert [orjson.loads(value) for _, value in world.records()] == [orjson.loads(lines[0])]
+    assert [value for _, value in world.records()] == [orjson.loads(lines[0])]
 
 
 def test_a_limited_key_is_refused_line_by_line(shared: World) -> None:

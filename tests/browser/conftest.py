@@ -92,8 +92,17 @@ class Stack:
 
 
 @pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def chromium_path() -> str:
+    found = shutil.which("chromium")
+    if found is None:
+        skip_or_fail(Missing("there is no Chromium: install Debian's package chromium"))
+    return found
+
+
+@pytest.fixture(scope="session")
+def stack(chromium_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """With a leaderboard for each test that writes, so that none looks at another's."""
+    del chromium_path  # without it there is no use for a stack
     try:
         require_wheels()
     except StackError as error:
@@ -110,14 +119,11 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
+def chromium(chromium_path: str) -> Iterator[Browser]:
     """For a module, not longer: while it runs, this thread is playwright's event loop."""
-    found = shutil.which("chromium")
-    if found is None:
-        skip_or_fail(Missing("there is no Chromium: install Debian's package chromium"))
     sandbox = [] if os.geteuid() else ["--no-sandbox"]  # root has none
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=sandbox)
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=sandbox)
         yield browser
         browser.close()
 

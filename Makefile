@@ -11,7 +11,7 @@ FAST_TESTS := tests/unit tests/property tests/schemas
 USABLE := $(shell grep -qsF '$(CURDIR)/$(VENV)' $(BIN)/activate && $(BIN)/python -c '' 2>/dev/null && echo yes)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up test check lock clean force
+.PHONY: help install demo up test faults check lock clean force
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +26,9 @@ up: $(VENV)/up.stamp ## the whole stack on this machine, empty
 
 test: $(VENV)/dev.stamp ## all tests that need no Docker
 	$(BIN)/python -m pytest
+
+faults: $(VENV)/dev.stamp ## many schedules of faults on real servers: N=200 BROKER=embedded|kafka
+	$(BIN)/python -m tests.faults.run --seeds $(or $(N),20) --broker $(or $(BROKER),embedded)
 
 check: $(VENV)/dev.stamp ## lint, format, types, direction of imports, fast tests
 	$(BIN)/ruff check

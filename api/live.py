@@ -10,7 +10,7 @@ import structlog
 
 from api.calls import Call, ClientGone
 from api.lookups import Lookups
-from api.pages import encode_page
+from api.toplists import encode_page
 from api.parameters import Parameters
 from api.replies import Stream
 from schemas.errors import BoardNotReady, StoreUnavailable

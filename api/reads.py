@@ -14,7 +14,7 @@ from api.entries import (
     top_percent,
 )
 from api.lookups import Lookups
-from api.pages import encode_page
+from api.toplists import encode_page
 from api.parameters import WAITING, Parameters
 from api.replies import JSON_TYPE, Reply, json_reply
 from api.scores import Scores

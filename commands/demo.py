@@ -83,7 +83,7 @@ class Demo:
 
     def _play(self, service: Service) -> None:
         """A match every half second, until stopped."""
-        tell(f"a live game is on: {self._url}/v1/boards/{GAME}:daily/top  (Ctrl-C stops)")
+        tell(f"a live game is on: {self._url}/#board={GAME}:daily  (Ctrl-C stops)")
         chance = random.Random()
         skill = {player: chance.uniform(200, 3_000) for player in PLAYERS}
         with Live(console=self._console, auto_refresh=False, transient=True) as live:

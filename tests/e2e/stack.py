@@ -1,0 +1,161 @@
+"""`standings up` as a process of its own, and what tests do with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from embedded.ports import find_free_port
+
+ROOT = Path(__file__).parents[2]
+READY_WITHIN_S = 60
+
+
+class RunningStack:
+    """A stack on free ports in a folder of its own; its output is kept and shown when a test fails."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.data = folder / "data"
+        self.output = folder / "output"
+        self.port = find_free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1"}
+        for name in ("STANDINGS_DATA", "STANDINGS_URL", "STANDINGS_KEY"):
+            self._environment.pop(name, None)
+        self._options = options
+        self.process: subprocess.Popen[bytes] | None = None
+        self.ready_after_s = 0.0
+
+    def start(self) -> None:
+        """Start it, and wait until it is ready."""
+        began_s = time.monotonic()
+        with self.output.open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "cli", "up", "--data", str(self.data), "--port", str(self.port), *self._options],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self._environment,
+                cwd=ROOT,
+            )
+        while not (self.data / "stack.json").exists():
+            if self.process.poll() is not None or time.monotonic() > began_s + READY_WITHIN_S:
+                pytest.fail(f"no stack:\n{self.output.read_text()}\n{self.logs()}")
+            time.sleep(0.05)
+        self.ready_after_s = time.monotonic() - began_s
+
+    def stop(self) -> None:
+        """Ctrl-C, and wait."""
+        if self.process is None:
+            return
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(40)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+        finally:
+            self.process = None
+
+    @property
+    def file(self) -> dict[str, Any]:
+        """What stack.json says."""
+        found: dict[str, Any] = json.loads((self.data / "stack.json").read_text())
+        return found
+
+    def kill(self, child: str) -> int:
+        """Kill -9 of a child; its pid."""
+        pid: int = self.file["pids"][child]
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+    def logs(self) -> str:
+        """The ends of the children's logs."""
+        return "\n".join(f"{log.name}: {log.read_text()[-2_000:]}" for log in sorted(self.data.glob("logs/*.log")))
+
+    def command(
+        self, *arguments: str, stdin: str | bytes = "", by_url: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        """`standings ...` against this stack: by its folder, or as somebody who only knows its address."""
+        known = {"STANDINGS_DATA": str(self.data)}
+        if by_url:
+            known = {"STANDINGS_URL": self.url, "STANDINGS_KEY": self.file["submit_key"]}
+        done = subprocess.run(
+            [sys.executable, "-m", "cli", *arguments],
+            input=stdin if isinstance(stdin, bytes) else stdin.encode(),
+            capture_output=True,
+            timeout=120,
+            env={**self._environment, **known},
+            cwd=ROOT,
+            check=False,
+        )
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def apply(self, name: str, **fields: Any) -> None:
+        """A leaderboard, known to all roles once this returns."""
+        definition = {"order": "higher", "min": 0, "max": 1_000_000, "windows": ["all"]} | fields
+        file = self.data.parent / f"{name}.toml"
+        lines = [f"{field} = {json.dumps(value)}" for field, value in definition.items()]
+        file.write_text("\n".join([f"[leaderboards.{name}]", *lines]))
+        done = self.command("apply", str(file))
+        assert done.returncode == 0, done.stderr
+
+    def get(self, path: str, **parameters: str | int) -> httpx.Response:
+        """A read."""
+        return httpx.get(f"{self.url}{path}", params=parameters, timeout=15)
+
+    def submit(self, match: dict[str, Any], wait: str = "?wait=5") -> httpx.Response:
+        """A match reported whole."""
+        headers = {"Authorization": f"Bearer {self.file['submit_key']}"}
+        return httpx.post(f"{self.url}/v1/matches{wait}", json=match, headers=headers, timeout=15)
+
+    def entries(self, board: str) -> list[tuple[str, int]]:
+        """All entries of a board, page by page; fails unless the ranks are the positions."""
+        found: list[tuple[str, int]] = []
+        cursor: dict[str, str] = {}
+        while True:
+            reply = self.get(f"/v1/boards/{board}/top", n=1000, **cursor)
+            assert reply.status_code == 200, reply.text
+            page = reply.json()
+            for entry in page["entries"]:
+                found.append((entry["player_id"], entry["score"]))
+                assert entry["rank"] == len(found)
+            if page["next"] is None:
+                return found
+            cursor = {"cursor": page["next"]}
+
+
+@contextmanager
+def running_stack(folder: Path, *options: str) -> Iterator[RunningStack]:
+    """A stack for the duration of the block."""
+    stack = RunningStack(folder, *options)
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.stop()
+
+
+def wait_for(what: str, holds: Callable[[], bool], within_s: float = 30) -> float:
+    """Wait until it holds; after how many seconds it did. Errors of connections count as not yet."""
+    began_s = time.monotonic()
+    while True:
+        try:
+            if holds():
+                return time.monotonic() - began_s
+        except httpx.TransportError:
+            pass
+        if time.monotonic() > began_s + within_s:
+            pytest.fail(f"not within {within_s} s: {what}")
+        time.sleep(0.1)

@@ -10,9 +10,9 @@ import structlog
 
 from api.calls import Call, ClientGone
 from api.lookups import Lookups
-from api.toplists import encode_page
 from api.parameters import Parameters
 from api.replies import Stream
+from api.toplists import encode_page
 from schemas.errors import BoardNotReady, StoreUnavailable
 from schemas.leaderboards import Board
 from stores.boards import BoardReader, Page

@@ -14,10 +14,10 @@ from api.entries import (
     top_percent,
 )
 from api.lookups import Lookups
-from api.toplists import encode_page
 from api.parameters import WAITING, Parameters
 from api.replies import JSON_TYPE, Reply, json_reply
 from api.scores import Scores
+from api.toplists import encode_page
 from api.waiter import Waiter
 from schemas.errors import BoardNotReady
 from schemas.leaderboards import Board

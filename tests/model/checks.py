@@ -15,6 +15,10 @@ _DAY_MS = 86_400_000
 _KEPT_DAYS = {"daily": 1, "weekly": 21, "monthly": 62}
 
 
+# The member by which a board that is being mended counts its steps.
+MENDING = ""
+
+
 class Lost(AssertionError):
     """Something that has to hold does not."""
 
@@ -32,7 +36,7 @@ class Checks:
         truth = {key: row.packed for key, row in self._world.rows().items()}
         view = self._world.view(board for board, _ in {*truth, *self._reference.rows})
         for key, packed in view.items():
-            if packed > truth.get(key, -1):
+            if key.player_id != MENDING and packed > truth.get(key, -1):
                 raise Lost(f"I1: {key} is {packed} in the view and {truth.get(key)} in the truth")
         for lane, meta in enumerate(self.metas()):
             if meta.state is LaneState.READY and meta.ids == self._world.ids:
@@ -42,6 +46,9 @@ class Checks:
         ((flat),) = self._world.ask([("HGETALL", self._world.settings.names.lane(lane).as_of)])
         pairs = flat.items() if isinstance(flat, dict) else zip(flat[::2], flat[1::2], strict=True)
         as_of = {int(partition): int(at) for partition, at in pairs}
+        for board in meta.boards - meta.torn:
+            if RowKey(board, MENDING) in view:
+                raise Lost(f"lane {lane} serves {board}, which is being mended")
         for number, partition in enumerate(self._world.log.topics[self._world.settings.names.events].partitions):
             for record in partition.records:
                 if record.offset < meta.applied.get(number, 0):

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from commands.output import console, fail, page_table, print_json, progress_bar, table
+from commands.output import console, fail, page_table, print_json, print_reply, progress_bar, table
 from schemas.errors import StandingsError
 from schemas.events import faults_of
 from schemas.settings import PREFIX, Settings, load_settings
@@ -152,7 +152,7 @@ def submit(
     as_json: AsJson = False,
 ) -> None:
     """Submit matches (NDJSON, one a line) or scores (CSV: match_id,player_id,score[,leaderboard][,ended_at])."""
-    from commands.http import Service
+    from commands.http import open_client
     from commands.submit import open_text, read_lines, submit_lines
     from commands.target import find_target
 
@@ -161,9 +161,9 @@ def submit(
         raw = sys.stdin.buffer if file == "-" else Path(file).open("rb")  # noqa: SIM115 - closed by the with below
     except OSError as error:
         raise StandingsError(f"{file} can't be read: {error.strerror}") from None
-    with raw, Service(target.url, target.key) as service, progress_bar("lines") as bar:
+    with raw, open_client(target.url, target.key) as client, progress_bar("lines") as bar:
         task = bar.add_task("submitted", total=None)
-        done = submit_lines(service, read_lines(open_text(raw), file), lambda lines: bar.advance(task, lines))
+        done = submit_lines(client, read_lines(open_text(raw), file), lambda lines: bar.advance(task, lines))
     for number, reason in done.refused:
         fail(f"line {number}: {reason}")
     if as_json:
@@ -182,14 +182,14 @@ def top(
     as_json: AsJson = False,
 ) -> None:
     """Show the top of a board."""
-    from commands.http import Service, quoted
+    from commands.http import open_client
     from commands.target import find_target
 
     target = find_target(data)
-    with Service(target.url, target.key) as service:
-        page = service.get(f"/v1/boards/{quoted(board)}/top", n=n)
+    with open_client(target.url, target.key) as client:
+        page = client.top(board, n)
     if as_json:
-        print_json(page)
+        print_reply(page)
         return
     console().print(page_table(page))
 
@@ -202,17 +202,17 @@ def player(
     as_json: AsJson = False,
 ) -> None:
     """Show a player's rank and score on a board."""
-    from commands.http import Service, quoted
+    from commands.http import open_client
     from commands.target import find_target
 
     target = find_target(data)
-    with Service(target.url, target.key) as service:
-        found = service.get(f"/v1/boards/{quoted(board)}/player", id=player_id)
+    with open_client(target.url, target.key) as client:
+        found = client.player(board, player_id)
     if as_json:
-        print_json(found)
+        print_reply(found)
         return
-    row = [found["rank"], found["player_id"], found["score"], found["achieved_at"], found.get("top_percent")]
-    title = f"{found['board']}  ·  {found['size']} players  ·  as of {found['as_of'] or 'unknown'}"
+    row = [found.rank, found.player_id, found.score, found.achieved_at, found.top_percent]
+    title = f"{found.board}  ·  {found.size} players  ·  as of {found.as_of or 'unknown'}"
     console().print(table(title, ("rank", "player", "score", "achieved", "top %"), [row]))
 
 

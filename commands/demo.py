@@ -13,8 +13,9 @@ import orjson
 from rich.console import Console
 from rich.live import Live
 
+from client import Client
 from commands.administer import apply, read_definitions
-from commands.http import Service
+from commands.http import open_client
 from commands.output import page_table
 from commands.submit import submit_lines
 from embedded.up import tell
@@ -49,39 +50,39 @@ class Demo:
     def run(self) -> None:
         """Feed the sample, show its top 10, then play until stopped. Errors are told, and end the demo alone."""
         try:
-            with Service(self._url, self._key) as service:
-                self._show_sample(service)
-                self._play(service)
+            with open_client(self._url, self._key) as client:
+                self._show_sample(client)
+                self._play(client)
         except StandingsError as error:
             if not self._stopping.is_set():
                 tell(f"the demo ended: {error}")
 
-    def _show_sample(self, service: Service) -> None:
+    def _show_sample(self, client: Client) -> None:
         definitions = read_definitions(self._folder / "leaderboards.toml")
         game = Definition(order="higher", min=0, max=100_000, windows=("all", "daily", "weekly"))
         apply(self._settings, {**definitions, GAME: game}, dry_run=False)
         lines = list(_lines(self._folder / "matches.ndjson"))
         began_s = time.monotonic()
-        submitted = submit_lines(service, lines)
+        submitted = submit_lines(client, lines)
         tell(
             f"{submitted.accepted} matches submitted, {len(submitted.refused)} refused; waiting until they are applied"
         )
-        self._await_players(service, next(iter(definitions)), _players(lines))
+        self._await_players(client, next(iter(definitions)), _players(lines))
         took_s = time.monotonic() - began_s
         for name in definitions:
-            page = service.get(f"/v1/boards/{name}:all/top", n=10)
-            self._console.print(page_table(page, f"{name}:all, {page['size']} players, after {took_s:.1f} s"))
+            page = client.top(f"{name}:all", 10)
+            self._console.print(page_table(page, f"{name}:all, {page.size} players, after {took_s:.1f} s"))
 
-    def _await_players(self, service: Service, name: str, players: int) -> None:
+    def _await_players(self, client: Client, name: str, players: int) -> None:
         """Until every player of the sample is on the board."""
         until_s = time.monotonic() + _APPLIED_WITHIN_S
-        while service.get(f"/v1/boards/{name}:all")["size"] != players:
+        while client.board(f"{name}:all").size != players:
             if time.monotonic() > until_s:
                 raise StandingsError("the sample was not applied in time: see the logs of the updater")
             if self._stopping.wait(0.05):
                 raise StandingsError("stopped")
 
-    def _play(self, service: Service) -> None:
+    def _play(self, client: Client) -> None:
         """A match every half second, until stopped."""
         tell(f"a live game is on: {self._url}/#board={GAME}:daily  (Ctrl-C stops)")
         chance = random.Random()
@@ -89,30 +90,26 @@ class Demo:
         with Live(console=self._console, auto_refresh=False, transient=True) as live:
             show_at_s = 0.0
             while not self._stopping.wait(_MATCH_EVERY_S):
-                results = [
-                    {"player_id": player, "score": min(100_000, int(chance.expovariate(1 / skill[player])))}
+                match_id = f"demo-{now_ms()}-{chance.getrandbits(32):08x}"
+                results = {
+                    player: min(100_000, int(chance.expovariate(1 / skill[player])))
                     for player in chance.sample(PLAYERS, 4)
-                ]
-                match = {
-                    "match_id": f"demo-{now_ms()}-{chance.getrandbits(32):08x}",
-                    "leaderboard": GAME,
-                    "results": results,
                 }
                 try:
-                    service.post("/v1/matches", orjson.dumps(match))
+                    client.submit_match(match_id, results, leaderboard=GAME)
                     if sys.stdout.isatty():
-                        live.update(page_table(service.get(f"/v1/boards/{GAME}:daily/top", n=10)), refresh=True)
+                        live.update(page_table(client.top(f"{GAME}:daily", 10)), refresh=True)
                     elif time.monotonic() >= show_at_s:
                         show_at_s = time.monotonic() + _SHOW_EVERY_S
-                        self._print_line(service)
+                        self._print_line(client)
                 except StandingsError as error:
                     if not self._stopping.is_set():
                         tell(f"the game goes on, although: {error}")
 
-    def _print_line(self, service: Service) -> None:
-        page = service.get(f"/v1/boards/{GAME}:daily/top", n=5)
-        leaders = "  ".join(f"{one['rank']}. {one['player_id']} {one['score']}" for one in page["entries"])
-        self._console.print(f"{format_time(now_ms())}  {page['board']}  {leaders}", markup=False, soft_wrap=True)
+    def _print_line(self, client: Client) -> None:
+        page = client.top(f"{GAME}:daily", 5)
+        leaders = "  ".join(f"{one.rank}. {one.player_id} {one.score}" for one in page.entries)
+        self._console.print(f"{format_time(now_ms())}  {page.board}  {leaders}", markup=False, soft_wrap=True)
 
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:

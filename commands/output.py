@@ -18,6 +18,7 @@ from rich.text import Text
 if TYPE_CHECKING:  # what they import would slow down every command
     from rebuild.audit import Audited
     from rebuild.rows import Filling
+    from schemas.replies import ReplyBody, TopPage
 
 _LINE_EVERY_S = 2.0
 
@@ -30,6 +31,11 @@ def console() -> Console:
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def print_reply(reply: ReplyBody) -> None:
+    """A reply of the service as the JSON that it was."""
+    print_json(reply.model_dump(mode="json", exclude_unset=True))
 
 
 def fail(message: str) -> None:
@@ -50,10 +56,10 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
     return made
 
 
-def page_table(page: Mapping[str, Any], title: str | None = None) -> Table:
+def page_table(page: TopPage, title: str | None = None) -> Table:
     """The entries of a top list as a table."""
-    rows = ((one["rank"], one["player_id"], one["score"], one["achieved_at"]) for one in page["entries"])
-    heading = title or f"{page['board']}  ·  {page['size']} players  ·  as of {page['as_of'] or 'unknown'}"
+    rows = ((one.rank, one.player_id, one.score, one.achieved_at) for one in page.entries)
+    heading = title or f"{page.board}  ·  {page.size} players  ·  as of {page.as_of or 'unknown'}"
     return table(heading, ("rank", "player", "score", "achieved"), rows)
 
 

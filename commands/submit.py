@@ -6,14 +6,15 @@ import csv
 import io
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from commands.http import Service, describe_problem
+from client import Client
+from client.errors import problem_error
+from schemas.problem_replies import BatchAccepted
 
-BATCH_LINES = 500
-BATCH_BYTES = 3 * 1024 * 1024
 _COLUMNS = ("match_id", "player_id", "score", "leaderboard", "ended_at")
 _NEEDED = 3
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)", re.ASCII)
@@ -29,20 +30,26 @@ class Submitted:
 
 
 def submit_lines(
-    service: Service, lines: Iterable[tuple[int, str]], progress: Callable[[int], None] = lambda _lines: None
+    client: Client, lines: Iterable[tuple[int, str]], progress: Callable[[int], None] = lambda _: None
 ) -> Submitted:
     """Submit numbered NDJSON lines in batches; returns once all are in the log or refused. Safe to repeat whole."""
     result = Submitted()
-    for batch in _batches(lines):
-        body = "\n".join(line for _, line in batch).encode("utf-8", "surrogateescape") + b"\n"
-        answers: list[dict[str, Any]] = service.post("/v1/matches:batch", body, "application/x-ndjson")
-        for (number, _), answer in zip(batch, answers, strict=True):
-            if answer["status"] < 300:
-                result.accepted += 1
-                result.position = answer.get("position", result.position)
-            else:
-                result.refused.append((number, describe_problem(answer)))
-        progress(len(batch))
+    unanswered: deque[int] = deque()
+
+    def encoded() -> Iterator[bytes]:
+        for number, line in lines:
+            unanswered.append(number)
+            yield line.encode("utf-8", "surrogateescape")
+
+    for answer in client.submit_batch(encoded()):
+        number = unanswered.popleft()
+        if isinstance(answer, BatchAccepted):
+            result.accepted += 1
+            result.position = answer.position
+        else:
+            refusal = problem_error(answer.status, answer.model_dump(exclude_unset=True))
+            result.refused.append((number, str(refusal)))
+        progress(1)
     return result
 
 
@@ -76,20 +83,6 @@ def _csv_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
         if _INTEGER.fullmatch(cells.get("score", "")):
             cells["score"] = int(cells["score"])
         yield number, json.dumps(cells, ensure_ascii=False)
-
-
-def _batches(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    batch: list[tuple[int, str]] = []
-    size = 0
-    for number, line in lines:
-        bytes_of_line = len(line.encode("utf-8", "surrogateescape")) + 1
-        if batch and (len(batch) >= BATCH_LINES or size + bytes_of_line > BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append((number, line))
-        size += bytes_of_line
-    if batch:
-        yield batch
 
 
 def _chain(first: str, rest: Iterable[str]) -> Iterator[str]:

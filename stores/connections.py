@@ -2,37 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import redis
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.cluster import RedisCluster
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 from redis.retry import Retry
 
 from schemas.errors import StoreUnavailable
 from schemas.settings import Settings
 from stores.scripts import script
 
-AnyRedis = redis.Redis | RedisCluster
+C = TypeVar("C")
 _RAW = ("ZSCAN", "ZRANDMEMBER", "ZMSCORE", "ZSCORE", "ZRANGE")
+
+
+class LazyCluster:
+    """A cluster's client that connects when first used: redis-py's own does at once, and fails while nobody answers."""
+
+    def __init__(self, make: Callable[[], RedisCluster]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._client: RedisCluster | None = None
+
+    def execute_command(self, *args: Any) -> Any:
+        """See redis.Redis."""
+        return self._connected().execute_command(*args)
+
+    def pipeline(self, *, transaction: bool) -> Any:
+        """See redis.Redis."""
+        return self._connected().pipeline(transaction=transaction)
+
+    def close(self) -> None:
+        """End the connections."""
+        if self._client is not None:
+            self._client.close()
+
+    def _connected(self) -> Any:
+        with self._lock:
+            if self._client is None:
+                self._client = self._make()
+            return self._client
+
+
+AnyRedis = redis.Redis | LazyCluster
 
 
 def connect_redis(settings: Settings) -> AnyRedis:
     """A blocking client for scripts: raw replies, bounded calls, no retries of its own. Connects when first used."""
-    options = _options(settings)
-    client: AnyRedis
+    url, options = settings.redis_url.get_secret_value(), _options(settings)
     if settings.redis_cluster:
-        client = RedisCluster.from_url(settings.redis_url.get_secret_value(), **options)
-    else:
-        client = redis.Redis.from_url(settings.redis_url.get_secret_value(), retry=Retry(NoBackoff(), 0), **options)
-    for name in _RAW:
-        # redis-py would turn scores into floats on the way.
-        client.set_response_callback(name, _as_it_came)
-    return client
+        # The one retry is for a node that has lost its place: by then redis-py knows who took it.
+        return LazyCluster(lambda: _raw_cluster(RedisCluster.from_url(url, retry=Retry(NoBackoff(), 1), **options)))
+    return _raw(redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), **options))
 
 
 def async_options(settings: Settings) -> dict[str, Any]:
@@ -45,7 +72,7 @@ def redis_errors(what: str) -> Iterator[None]:
     """Turns whatever the driver raises into StoreUnavailable that says what was asked, keeping the cause."""
     try:
         yield
-    except (RedisError, OSError) as error:
+    except (RedisError, RedisClusterException, OSError) as error:
         raise StoreUnavailable(f"Redis did not {what}: {type(error).__name__}: {error}") from error
 
 
@@ -63,6 +90,25 @@ def run_script(client: Any, name: str, keys: Sequence[str], args: Sequence[str |
     if not isinstance(answer, list):
         raise StoreUnavailable(f"Redis gave an unexpected answer to {name}")
     return answer
+
+
+def _raw(client: C) -> C:
+    """The client, giving scores as they come: redis-py would turn them into floats on the way."""
+    callbacks: Any = client
+    for name in _RAW:
+        callbacks.set_response_callback(name, _as_it_came)
+    return client
+
+
+def _raw_cluster(client: RedisCluster) -> RedisCluster:
+    """The same for the clients of all nodes, those that are still to come too."""
+    manager: Any = client.nodes_manager
+    create = manager.create_redis_node
+    manager.create_redis_node = lambda *args, **options: _raw(create(*args, **options))
+    for node in client.get_nodes():
+        if node.redis_connection is not None:
+            _raw(node.redis_connection)
+    return client
 
 
 def _as_it_came(reply: Any, **_options: Any) -> Any:

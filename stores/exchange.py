@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from redis.exceptions import AskError, ClusterDownError, NoScriptError, RedisError
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from schemas.errors import StoreUnavailable
 from schemas.keys import Names
@@ -116,6 +117,8 @@ class Exchange:
                 if not _has_moved(error):
                     raise
                 await self._nodes.relocate()
+                if isinstance(error, RedisTimeoutError):
+                    raise  # the time that a read may take is over; the next one finds whoever took that node's place
                 found = await self._transact(keys.meta, commands)
             if any(isinstance(one, NoScriptError) for one in found):
                 # A restarted or promoted server has no scripts: give it ours, and ask the whole group again.
@@ -137,6 +140,6 @@ class Exchange:
 
 
 def _has_moved(error: RedisError) -> bool:
-    """True where another attempt at the whole group may find the lane: it moved, or the connection was stale."""
-    text = str(error)
-    return isinstance(error, RedisConnectionError) or any(word in text for word in ("MOVED", "ASK", "CLUSTERDOWN"))
+    """True where the lane may be somewhere else by now, or the connection was stale."""
+    lost = (RedisConnectionError, RedisTimeoutError, AskError, ClusterDownError)  # a MovedError is an AskError
+    return isinstance(error, lost) or any(word in str(error) for word in ("MOVED", "ASK", "CLUSTERDOWN"))

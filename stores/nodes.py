@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import redis.asyncio
@@ -39,6 +41,7 @@ class ClusterNodes:
         self._seed = connect_node(settings, None)
         self._clients: dict[tuple[str, int], Any] = {}
         self._slots: list[tuple[int, int, tuple[str, int]]] = []
+        self._relocating: asyncio.Task[None] | None = None
 
     def client_of(self, key: str) -> Any:
         """The client of the key's primary; the seed's before the first relocation: it answers MOVED."""
@@ -46,28 +49,50 @@ class ClusterNodes:
         return next((self._clients[node] for first, last, node in self._slots if first <= slot <= last), self._seed)
 
     async def relocate(self) -> None:
-        """Ask any node that answers who holds which slots."""
-        failure = StoreUnavailable("no node of the cluster answers")
-        for client in (*self._clients.values(), self._seed):
-            try:
-                with redis_errors("tell the cluster's slots"):
-                    found = await client.execute_command("CLUSTER", "SLOTS")
-            except StoreUnavailable as error:
-                failure = error
-                continue
-            self._slots = [(row[0], row[1], (row[2][0].decode(), row[2][1])) for row in found]
-            nodes = {node for _, _, node in self._slots}
-            for node in nodes - self._clients.keys():
-                self._clients[node] = connect_node(self._settings, node)
-            for node in self._clients.keys() - nodes:
-                await self._clients.pop(node).aclose()
-            return
-        raise failure
+        """Ask all nodes at once who holds which slots, and believe the first that answers. All who ask share it."""
+        if self._relocating is None:
+            self._relocating = asyncio.get_running_loop().create_task(self._relocate())
+        await asyncio.shield(self._relocating)
+
+    async def _relocate(self) -> None:
+        asked = [asyncio.ensure_future(_ask_slots(client)) for client in (*self._clients.values(), self._seed)]
+        try:
+            await self._note(await _first_answer(asked))
+        finally:
+            self._relocating = None
+            for one in asked:
+                one.cancel()
+
+    async def _note(self, slots: Sequence[Any]) -> None:
+        self._slots = [(row[0], row[1], (row[2][0].decode(), row[2][1])) for row in slots]
+        nodes = {node for _, _, node in self._slots}
+        for node in nodes - self._clients.keys():
+            self._clients[node] = connect_node(self._settings, node)
+        for node in self._clients.keys() - nodes:
+            await self._clients.pop(node).aclose()
 
     async def close(self) -> None:
         """Ends all connections."""
         for client in (*self._clients.values(), self._seed):
             await client.aclose()
+
+
+async def _ask_slots(client: Any) -> Sequence[Any]:
+    with redis_errors("tell the cluster's slots"):
+        found: Sequence[Any] = await client.execute_command("CLUSTER", "SLOTS")
+    if not found:
+        raise StoreUnavailable("a node of the cluster knows of no slots")
+    return found
+
+
+async def _first_answer(asked: Sequence[asyncio.Future[Sequence[Any]]]) -> Sequence[Any]:
+    failure = StoreUnavailable("no node of the cluster answers")
+    for one in asyncio.as_completed(asked):
+        try:
+            return await one
+        except StoreUnavailable as error:
+            failure = error
+    raise failure
 
 
 def connect_node(settings: Settings, node: tuple[str, int] | None) -> Any:

@@ -19,6 +19,11 @@ from schemas.times import SECOND_MS
 from stores.deadline import Deadline
 from stores.dynamodb import DUPLICATE, REFUSED, Dynamo, Item, Statement, store_errors
 
+PAGE_ROWS = 5_000
+_LEAST_PAGE_ROWS = 50
+_PAGE_TRIES = 6
+_QUERY_MS = 30_000
+
 # The clauses of "this row takes the place of the one that is there", each under its name.
 NOT_THERE = "attribute_not_exists(player_id)"
 NEVER_CORRECTED = "attribute_not_exists(rev)"
@@ -72,25 +77,43 @@ class Scorebook:
         return {wanted[item["board_shard"]["S"], item["player_id"]["S"]]: _row(item) for item in items}
 
     def query_shard(self, board: Board, shard: int, now_at: int) -> Iterator[list[Row]]:
-        """All rows of one shard of a board, page by page (up to 1 MB), those past their time left out.
+        """All rows of one shard of a board, page by page, those past their time left out.
 
-        Rows written while the query runs may or may not be among them.
+        Rows written while the query runs may or may not be among them. A page that takes too long is asked for
+        again, smaller: reading twice does no harm.
         """
-        request: Item = {
-            "TableName": self._names.scores,
-            "KeyConditionExpression": "board_shard = :board_shard",
-            "ExpressionAttributeValues": {":board_shard": {"S": shard_key(board.name, shard)}},
-            "ConsistentRead": True,
-        }
+        request = self._shard_request(board, shard, PAGE_ROWS)
+        tries = 0
         while True:
-            reply = self._dynamo.call(
-                "query a shard", lambda: self._dynamo.client.query(**request), Deadline.after(30_000)
-            )
+            try:
+                reply = self._query(request)
+            except StoreUnavailable:
+                tries += 1
+                if tries >= _PAGE_TRIES:
+                    raise
+                request["Limit"] = max(request["Limit"] // 4, _LEAST_PAGE_ROWS)
+                continue
+            tries = 0
             # DynamoDB deletes expired items days late: whoever reads compares the time.
             yield [_row(item) for item in reply["Items"] if not _is_expired(item, now_at)]
             if "LastEvaluatedKey" not in reply:
                 return
             request["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
+
+    def _shard_request(self, board: Board, shard: int, limit: int) -> Item:
+        return {
+            "TableName": self._names.scores,
+            "KeyConditionExpression": "board_shard = :board_shard",
+            "ExpressionAttributeValues": {":board_shard": {"S": shard_key(board.name, shard)}},
+            "ConsistentRead": True,
+            "Limit": limit,
+        }
+
+    def _query(self, request: Item) -> Item:
+        reply: Item = self._dynamo.call(
+            "query a shard", lambda: self._dynamo.client.query(**request), Deadline.after(_QUERY_MS)
+        )
+        return reply
 
     def sample_rows(self, board: Board, count: int, now_at: int) -> Iterator[list[Row]]:
         """About `count` rows of a board, some from a random place of each shard. One round trip a shard or two."""
@@ -102,19 +125,10 @@ class Scorebook:
             yield behind + (self._query_some(board, shard, missing, now_at, None) if missing > 0 else [])
 
     def _query_some(self, board: Board, shard: int, limit: int, now_at: int, start: Item | None) -> list[Row]:
-        request: Item = {
-            "TableName": self._names.scores,
-            "KeyConditionExpression": "board_shard = :board_shard",
-            "ExpressionAttributeValues": {":board_shard": {"S": shard_key(board.name, shard)}},
-            "ConsistentRead": True,
-            "Limit": limit,
-        }
+        request = self._shard_request(board, shard, limit)
         if start is not None:
             request["ExclusiveStartKey"] = start
-        reply = self._dynamo.call(
-            "query some rows", lambda: self._dynamo.client.query(**request), Deadline.after(30_000)
-        )
-        return [_row(item) for item in reply["Items"] if not _is_expired(item, now_at)]
+        return [_row(item) for item in self._query(request)["Items"] if not _is_expired(item, now_at)]
 
     def _statement(self, candidate: Candidate, *, exists: bool) -> Statement:
         board, row = candidate.board, candidate.row

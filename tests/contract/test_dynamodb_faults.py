@@ -289,3 +289,30 @@ def test_definitions_whose_answer_got_lost_are_written_or_not_but_never_half(
     with pytest.raises(StoreUnavailable):
         fake_dynamo.catalogue.write_leaderboards(games)
     assert fake_dynamo.catalogue.read_leaderboards() == {one.name: one for one in games}
+
+
+# ---------------------------------------------------------------- pages that take too long
+
+
+def test_a_page_that_takes_too_long_is_asked_for_again_smaller_and_no_row_is_missed(
+    side: DynamoSide, fake_dynamodb: FakeDynamoDB
+) -> None:
+    limits: list[int] = []
+    fake_dynamodb.faults.before = lambda operation, request: (
+        limits.append(request["Limit"]) if operation == "Query" else None
+    )
+    fake_dynamodb.faults.time_out_calls(2, "Query")
+    found = [
+        one for shard in range(GAME.shards) for page in side.scorebook.query_shard(GAME, shard, NOW) for one in page
+    ]
+    assert {one.player_id for one in found} == set(PLAYERS[::3])
+    assert limits[0] > limits[1] > limits[2]
+
+
+def test_a_store_that_never_gives_a_page_is_unavailable_in_the_end(
+    side: DynamoSide, fake_dynamodb: FakeDynamoDB
+) -> None:
+    fake_dynamodb.faults.time_out_calls(20, "Query")
+    with pytest.raises(StoreUnavailable):
+        list(side.scorebook.query_shard(GAME, 0, NOW))
+    assert fake_dynamodb.faults.calls["Query"] < 20

@@ -105,7 +105,8 @@ def _raw_cluster(client: RedisCluster) -> RedisCluster:
     manager: Any = client.nodes_manager
     create = manager.create_redis_node
     manager.create_redis_node = lambda *args, **options: _raw(create(*args, **options))
-    for node in client.get_nodes():
+    known: Any = client
+    for node in known.get_nodes():
         if node.redis_connection is not None:
             _raw(node.redis_connection)
     return client

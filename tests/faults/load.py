@@ -85,7 +85,7 @@ class Load:
     _number: int = 0
     _submitters: int = 0
 
-    def start(self, submitters: int, readers: int) -> None:
+    async def begin(self, submitters: int, readers: int) -> None:
         """Let them begin."""
         self.is_open.set()
         self._submitters = submitters

@@ -70,7 +70,7 @@ class Runs:
         load = Load(self.stack.api_url, self.stack.key, rules, dice)
         conductor = Conductor(self.stack, load)
         schedule = draw_schedule(seed, self.broker)
-        self.stack.loop.run(_started(load))
+        self.stack.loop.run(load.begin(_SUBMITTERS, _READERS))
         try:
             conductor.play(schedule)
             ended_s = time.monotonic()
@@ -125,7 +125,3 @@ def _runs(stack: Stack, broker: str) -> Iterator[Runs]:
         yield Runs(stack, broker)
     finally:
         stack.close()
-
-
-async def _started(load: Load) -> None:
-    load.start(_SUBMITTERS, _READERS)

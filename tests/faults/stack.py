@@ -10,9 +10,9 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,11 +28,13 @@ from schemas.errors import StandingsError
 from schemas.leaderboards import Definition, define
 from schemas.settings import Settings, load_settings
 from stores.clock import now_ms
+from stores.connections import connect_redis
 from stores.kafka_log import KafkaLogAdmin, is_drained
 from stores.lanes import LaneMeta, Lanes
 from tests.faults.proxy import Proxy
 from tests.faults.reference import Rules
 from tests.servers.kafka import Kafka
+from tests.servers.valkey import Cluster
 
 T = TypeVar("T")
 
@@ -75,9 +77,13 @@ class Loop:
 class Stack:
     """Everything, started. Main thread only: the kernel ends children with the thread that started them."""
 
-    def __init__(self, folder: Path, seed: int, kafka: Kafka | None = None) -> None:
+    def __init__(
+        self, folder: Path, seed: int, kafka: Kafka | None = None, cluster: Cluster | None = None, lanes: int = LANES
+    ) -> None:
         self.folder = folder
         self.kafka = kafka
+        self.cluster = cluster
+        self.lane_count = lanes
         self.loop = Loop()
         self.key = secrets.token_hex(8)
         self._env = clean_environment(os.environ)
@@ -112,9 +118,14 @@ class Stack:
         """The settings by which the harness itself looks at the stores: past the proxy."""
         return self.direct
 
-    @property
-    def lanes(self) -> Lanes:
-        return Lanes(redis.Redis(port=self.redis_port, protocol=2, socket_timeout=2), self.direct.names)
+    @contextmanager
+    def redis_client(self) -> Iterator[Any]:
+        """A client of the boards, whose replies are raw."""
+        client = connect_redis(self.direct)
+        try:
+            yield client
+        finally:
+            client.close()
 
     def start(self, child: Child) -> None:
         child.start()
@@ -141,7 +152,7 @@ class Stack:
         give_up_at = time.monotonic() + 15
         while True:
             try:
-                init(self.direct, LANES, partitions, 1, PARTITIONS)
+                init(self.direct, self.lane_count, partitions, 1, PARTITIONS)
             except Exception:
                 if time.monotonic() > give_up_at:
                     raise
@@ -169,8 +180,8 @@ class Stack:
 
     def delete_key(self, key: str) -> bool:
         """Delete a key of a lane, named without the prefix; False where there is none, or Valkey is away."""
-        with suppress(redis.RedisError), redis.Redis(port=self.redis_port, socket_timeout=0.2) as client:
-            return bool(client.delete(f"{self.direct.prefix}:{key}"))
+        with suppress(redis.RedisError), self.redis_client() as client:
+            return bool(client.execute_command("DEL", f"{self.direct.prefix}:{key}"))
         return False
 
     def delete_topic(self) -> None:
@@ -188,8 +199,9 @@ class Stack:
         return False
 
     def metas(self) -> list[LaneMeta]:
-        lanes = self.lanes
-        return [lanes.read_meta(lane) for lane in range(LANES)]
+        with self.redis_client() as client:
+            lanes = Lanes(client, self.direct.names)
+            return [lanes.read_meta(lane) for lane in range(self.lane_count)]
 
     def wipe_redis(self, dump: Path | None = None) -> None:
         """Kill Valkey; it comes back empty, or with what the dump holds."""
@@ -215,7 +227,7 @@ class Stack:
     # ------------------------------------------------------------------ starting
 
     def _start_stores(self) -> None:
-        stores = [self.dynamodb, self.redis] + ([] if self.kafka else [self.broker])
+        stores = [self.dynamodb, *([] if self.cluster else [self.redis]), *([] if self.kafka else [self.broker])]
         for child in stores:
             child.begin_log()
             self.start(child)
@@ -224,7 +236,6 @@ class Stack:
         self.loop.run(self.proxy.start())
 
     def _describe(self, redis_port: int, kafka: str, api_port: int) -> dict[str, str]:
-        self.redis_port = redis_port
         return {
             **self._env,
             **describe_settings(
@@ -237,6 +248,7 @@ class Stack:
                 prefix=f"f{secrets.token_hex(4)}",
             ),
             **_SHORT,
+            **({"STANDINGS_REDIS_CLUSTER": "true", "STANDINGS_REDIS_URL": self.cluster.url} if self.cluster else {}),
         }
 
     def _role(self, name: str, api_port: int) -> Child:

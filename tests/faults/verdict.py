@@ -21,7 +21,7 @@ from stores.lanes import LaneState
 from tests.faults.load import Load, Submission
 from tests.faults.reads import find_wrong_reads
 from tests.faults.reference import Reference, Result, read_time
-from tests.faults.stack import LANES, Stack
+from tests.faults.stack import Stack
 
 _MOST_LISTED = 10
 
@@ -122,9 +122,9 @@ def _compare(verdict: Verdict, what: str, want: dict[str, Any], have: dict[str, 
 
 def _view(stack: Stack, board: str, verdict: Verdict) -> dict[str, int]:
     """The board as Redis has it, in whatever lane."""
-    with redis.Redis(port=stack.redis_port, protocol=2) as client:
-        keys = [f"{stack.settings.prefix}:{{{lane}}}:{board}" for lane in range(LANES)]
-        there = [key for key in keys if client.exists(key)]
+    with stack.redis_client() as client:
+        keys = [f"{stack.settings.prefix}:{{{lane}}}:{board}" for lane in range(stack.lane_count)]
+        there = [key for key in keys if client.execute_command("EXISTS", key)]
         if len(there) != 1:
             verdict.faults.append(f"{board} is in these lanes: {there}")
             return {}

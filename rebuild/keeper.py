@@ -24,7 +24,8 @@ from stores.registry import Registry
 from stores.repairs import LaneMoved, LaneRepairs
 
 LOOK_EVERY_S = 1.0
-STUCK_AFTER_MS = 10_000
+# Whoever is slower than this still holds the lease.
+STUCK_AFTER_MS = 3_000
 _FIRST_BACKOFF_MS = 500
 _LONGEST_BACKOFF_MS = 30_000
 
@@ -172,7 +173,12 @@ class Keeper:
             return []
         try:
             cure = heal()
-        except (Fenced, LaneMoved, LeaseHeld, StoreUnavailable) as error:
+        except LeaseHeld as error:
+            # Somebody is at it, or died at it: its lease runs out soon, and waiting longer would cost readers.
+            watched.retry_ms = self._boot_ms() + _FIRST_BACKOFF_MS
+            log.info("a cure is another's", lane=lane, reason=reason, error=str(error))
+            return []
+        except (Fenced, LaneMoved, StoreUnavailable) as error:
             watched.failures += 1
             wait_ms = min(_FIRST_BACKOFF_MS * 2 ** min(watched.failures, 10), _LONGEST_BACKOFF_MS)
             watched.retry_ms = self._boot_ms() + wait_ms

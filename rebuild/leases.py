@@ -9,7 +9,8 @@ from uuid import uuid4
 from schemas.errors import StandingsError, StoreUnavailable
 from stores.catalogue import Catalogue
 
-LEASE_MS = 15_000
+# How long a runner that died keeps its lane from the next one.
+LEASE_MS = 6_000
 
 
 class LeaseHeld(StandingsError):

@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from rebuild.keeper import Keeper
+from rebuild.leases import LEASE_MS
 from schemas.errors import StoreUnavailable
 from schemas.rows import RowKey
 from stores.dynamodb import REQUEST_TIMEOUT_S
@@ -114,16 +115,30 @@ def test_a_lane_below_the_logs_start_is_rebuilt(deployment: Deployment) -> None:
     assert deployment.metas()[1].applied == applied
 
 
-def test_a_rebuild_without_progress_is_begun_anew_after_ten_seconds(deployment: Deployment) -> None:
+def test_a_rebuild_without_progress_is_begun_anew_after_three_seconds(deployment: Deployment) -> None:
     keeper = fed(deployment)
     lane = deployment.topology.lane_of(ALL)
     assert deployment.lanes.begin(lane, "of a runner that died", deployment.ids, 2, deployment.metas()[lane], [])
     assert keeper.look() == []
-    deployment.clock.advance(10_000)
+    deployment.clock.advance(3_000)
     assert keeper.look() == []
     deployment.clock.advance(1)
     assert reasons(keeper) == ["its rebuild makes no progress"]
     assert deployment.view([ALL]) == {ANN: truth(deployment)[ANN]}
+
+
+def test_what_a_keeper_died_at_is_taken_up_once_its_lease_has_run_out(deployment: Deployment) -> None:
+    keeper = fed(deployment)
+    lane = deployment.topology.lane_of(ALL)
+    now_at = deployment.clock.now_at()
+    assert deployment.catalogue.take_lease(f"lane-{lane}", "a keeper that died", now_at, now_at + LEASE_MS)
+    assert deployment.lanes.begin(lane, "of that keeper", deployment.ids, 2, deployment.metas()[lane], [])
+    looks = 0
+    while not keeper.look():
+        deployment.clock.advance(1_000)
+        looks += 1
+    assert looks == LEASE_MS // 1_000 + 1
+    assert deployment.metas()[lane].state is LaneState.READY
 
 
 def test_a_rebuild_that_gets_on_is_left_to_its_runner(deployment: Deployment) -> None:

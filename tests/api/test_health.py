@@ -23,11 +23,11 @@ def test_a_lane_that_is_not_ready_is_told(world: World) -> None:
 
 
 def test_a_redis_that_may_evict_is_not_ready(world: World) -> None:
-    world.redis.config_set("maxmemory-policy", "allkeys-lru")
+    world.redis.execute_command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
     try:
         response = world.api.get("/readyz")
     finally:
-        world.redis.config_set("maxmemory-policy", "noeviction")
+        world.redis.execute_command("CONFIG", "SET", "maxmemory-policy", "noeviction")
     assert problem(response) == (503, "store-unavailable")
     assert "noeviction" in response.json()["detail"]
 

@@ -60,7 +60,7 @@ def test_a_lane_under_rebuild_tells_its_progress(recorded: World) -> None:
 @pytest.mark.parametrize("key", ["meta", "applied", "boards"])
 def test_a_lane_that_lost_a_key_is_not_served_as_truth(recorded: World, key: str) -> None:
     keys = recorded.settings.names.lane(recorded.lane_of(recorded.board()))
-    recorded.redis.delete(getattr(keys, key))
+    recorded.redis.execute_command("DEL", getattr(keys, key))
     for path in ORDERED:
         response = recorded.api.get(BOARD + path)
         assert problem(response) == (503, "board-not-ready")
@@ -70,7 +70,7 @@ def test_a_lane_that_lost_a_key_is_not_served_as_truth(recorded: World, key: str
 
 def test_a_board_whose_key_was_deleted_is_not_served_as_empty(recorded: World) -> None:
     board = recorded.board()
-    recorded.redis.delete(recorded.settings.names.lane(recorded.lane_of(board)).board(board.name))
+    recorded.redis.execute_command("DEL", recorded.settings.names.lane(recorded.lane_of(board)).board(board.name))
     for path in ORDERED:
         assert problem(recorded.api.get(BOARD + path)) == (503, "board-not-ready")
     assert recorded.api.get(BOARD).json()["state"] == "rebuilding"
@@ -79,7 +79,7 @@ def test_a_board_whose_key_was_deleted_is_not_served_as_empty(recorded: World) -
 
 def test_a_lane_of_another_truth_is_not_served(recorded: World) -> None:
     keys = recorded.settings.names.lane(recorded.lane_of(recorded.board()))
-    recorded.redis.hset(keys.meta, "truth_id", "another")
+    recorded.redis.execute_command("HSET", keys.meta, "truth_id", "another")
     assert problem(recorded.api.get(f"{BOARD}/top")) == (503, "board-not-ready")
     check_answers_from_scorebook(recorded)
 

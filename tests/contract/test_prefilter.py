@@ -83,6 +83,6 @@ def test_a_score_that_no_codec_made_stops_loudly(redis_side: RedisSide, score: s
 @pytest.mark.parametrize("policy", ["noeviction", "allkeys-lru"])
 def test_the_eviction_policy_is_told(own_valkey: str, policy: str) -> None:
     client = connect_redis(load_settings({"STANDINGS_REDIS_URL": own_valkey}))
-    client.config_set("maxmemory-policy", policy)
+    client.execute_command("CONFIG", "SET", "maxmemory-policy", policy)
     assert Lanes(client, Names("t")).eviction_policy() == policy
     client.close()

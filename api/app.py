@@ -10,11 +10,13 @@ from starlette.routing import Route, Router
 
 from api.batches import Batches
 from api.definitions import Definitions
+from api.docs import Docs
 from api.endpoints import Endpoint, Handler, NotFound, RawPaths
 from api.friends import Friends
 from api.health import Exposition, Health
 from api.live import Live
 from api.lookups import Lookups
+from api.openapi import OpenApi
 from api.page import Page
 from api.players import Players
 from api.reads import Reads
@@ -107,9 +109,14 @@ def _service_routes(services: Services) -> list[Route]:
         services.log,
         services.watch_threads,
     )
-    paths = {
+    docs = Docs()
+    paths: dict[str, dict[str, Handler]] = {
         "/livez": {"GET": health.livez},
         "/readyz": {"GET": health.readyz},
         "/metrics": {"GET": Exposition(services.metrics).show},
+        "/docs": {"GET": docs.index},
+        "/docs/{name}": {"GET": docs.file},
     }
-    return [Route(path, Endpoint(path, methods, services.metrics, public=False)) for path, methods in paths.items()]
+    routes = [Route(path, Endpoint(path, methods, services.metrics, public=False)) for path, methods in paths.items()]
+    description = {"GET": OpenApi(services.settings.serve).show}
+    return [*routes, Route("/openapi.json", Endpoint("/openapi.json", description, services.metrics, public=True))]

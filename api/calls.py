@@ -45,6 +45,11 @@ class Call:
         """The first header of this name (in lower case)."""
         return next((value for known, value in self.headers if known == name), None)
 
+    def knows(self, tag: bytes) -> bool:
+        """Whether If-None-Match names this ETag (weakly compared), or any."""
+        known = [one.strip().removeprefix(b"W/") for one in (self.header(b"if-none-match") or b"").split(b",")]
+        return b"*" in known or tag.removeprefix(b"W/") in known
+
     def check_content_type(self, wanted: str) -> None:
         """Raises the problem unless the body says that it is of this media type; parameters do no harm."""
         sent = (self.header(b"content-type") or b"").split(b";")[0].strip().lower()

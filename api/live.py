@@ -19,8 +19,8 @@ from stores.boards import BoardReader, Page
 
 POLL_S = 0.25
 HEARTBEAT_S = 15.0
-_MOST_ENTRIES = 1_000
-_DEFAULT_ENTRIES = 10
+MOST_ENTRIES = 1_000
+DEFAULT_ENTRIES = 10
 
 log = structlog.get_logger("api")
 
@@ -134,7 +134,7 @@ class Live:
         """The top list at once, then on every change, at most 4 a second. Last-Event-ID is not needed and not read."""
         board = self._lookups.board(call.part("board"))
         parameters = Parameters(call.query_string, ("n",))
-        count = parameters.integer("n", 1, _MOST_ENTRIES, _DEFAULT_ENTRIES)
+        count = parameters.integer("n", 1, MOST_ENTRIES, DEFAULT_ENTRIES)
         parameters.check()
         page = await self._reader.top(board, count, "unique", 0)
         tag, body = encode_page(board, page, "unique")

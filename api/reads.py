@@ -25,8 +25,10 @@ from schemas.rows import RowKey
 from schemas.times import format_time_or_none
 from stores.boards import BoardReader
 
-_MOST_ENTRIES = 1_000
-_MOST_NEIGHBOURS = 100
+MOST_ENTRIES = 1_000
+DEFAULT_ENTRIES = 100
+MOST_NEIGHBOURS = 100
+DEFAULT_NEIGHBOURS = 5
 
 
 class Reads:
@@ -69,14 +71,14 @@ class Reads:
         """One page of the board, best first."""
         board = self._lookups.board(call.part("board"))
         parameters = Parameters(call.query_string, ("n", "from_rank", "cursor", "ties", *WAITING))
-        count = parameters.integer("n", 1, _MOST_ENTRIES, 100)
+        count = parameters.integer("n", 1, MOST_ENTRIES, DEFAULT_ENTRIES)
         ties = parameters.ties()
         start = parameters.start(board.name, ties)
         await self._when_applied(board, parameters)
         page = await self._reader.top(board, count, ties, start)
         tag, body = encode_page(board, page, ties)
         headers = [(b"etag", tag), *board_headers(board, page.as_of, self._lookups.now_at())]
-        if _is_known(tag, call.header(b"if-none-match")):
+        if call.knows(tag):
             return Reply(304, b"", headers)
         return Reply(200, body, [JSON_TYPE, *headers])
 
@@ -139,7 +141,7 @@ class Reads:
 
     async def _around(self, call: Call, parameters: Parameters, player_id: str) -> Reply:
         board = self._lookups.board(call.part("board"))
-        reach = parameters.integer("k", 0, _MOST_NEIGHBOURS, 5)
+        reach = parameters.integer("k", 0, MOST_NEIGHBOURS, DEFAULT_NEIGHBOURS)
         ties = parameters.ties()
         await self._when_applied(board, parameters)
         page = await self._reader.around(board, player_id, reach, ties)
@@ -158,10 +160,3 @@ class Reads:
         position, wait_s = parameters.position("after"), parameters.seconds("wait")
         parameters.check()
         await self._waiter.require([board], position, wait_s)
-
-
-def _is_known(tag: bytes, if_none_match: bytes | None) -> bool:
-    if if_none_match is None:
-        return False
-    known = [one.strip().removeprefix(b"W/") for one in if_none_match.split(b",")]
-    return b"*" in known or tag.removeprefix(b"W/") in known

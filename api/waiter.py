@@ -11,7 +11,7 @@ from schemas.problems import Problem
 from stores.boards import BoardReader
 
 STEP_S = 0.02
-_DEFAULT_WAIT_S = 1.0
+DEFAULT_WAIT_S = 1.0
 
 
 class Waiter:
@@ -43,7 +43,7 @@ class Waiter:
         """Waits for the position that a read wants to see, and raises the problem when it does not come in time."""
         if position is None:
             return
-        timeout_s = _DEFAULT_WAIT_S if wait_s is None else wait_s
+        timeout_s = DEFAULT_WAIT_S if wait_s is None else wait_s
         if not await self.applied(boards, position, timeout_s):
             raise Problem(
                 "not-applied-yet",

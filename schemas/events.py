@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    WithJsonSchema,
+)
 from pydantic_core import ErrorDetails
 from pydantic_core.core_schema import ValidationInfo
 
@@ -54,14 +63,23 @@ def _check_ended_at(value: Any, info: ValidationInfo) -> int:
 
 
 PlayerScore = Annotated[int, Strict(), Field(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER), AfterValidator(_check_score)]
-EndedAt = Annotated[int | None, BeforeValidator(_check_ended_at)]
+EndedAt = Annotated[
+    int | None,
+    BeforeValidator(_check_ended_at),
+    WithJsonSchema({
+        "type": "string",
+        "format": "date-time",
+        "maxLength": 64,
+        "description": "RFC 3339 with an offset, at most 5 minutes ahead; the time of receipt where it is left out",
+    }),
+]  # fmt: skip
 
 
 class _Body(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Result(_Body):
+class ResultBody(_Body):
     """One player's score in a match."""
 
     player_id: PlayerId
@@ -69,12 +87,13 @@ class Result(_Body):
 
 
 class MatchBody(_Body):
-    """A match reported whole: 1 to 200 results, no player twice (see parse_event); their order means nothing."""
+    """A match reported whole: 1 to 200 results, no player twice; their order means nothing."""
 
     match_id: MatchId
     leaderboard: LeaderboardId = MAIN
     ended_at: EndedAt = None
-    results: Annotated[list[Result], Field(min_length=1, max_length=MAX_RESULTS)]
+    # That no player stands in it twice is checked by parse_event.
+    results: Annotated[list[ResultBody], Field(min_length=1, max_length=MAX_RESULTS)]
 
 
 class ScoreBody(_Body):

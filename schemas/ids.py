@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Strict
+from pydantic import AfterValidator, Strict, WithJsonSchema
 
 MAX_ID_BYTES = 128
 WINDOW_KINDS = ("all", "daily", "weekly", "monthly")
 
 _LEADERBOARD = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
+
+# As far as JSON Schema can say it: it counts characters, not bytes, and knows no normal forms.
+ID_SCHEMA: dict[str, Any] = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": MAX_ID_BYTES,
+    "description": "1 to 128 bytes of UTF-8, in NFC, without control characters",
+}
+LEADERBOARD_SCHEMA: dict[str, Any] = {
+    "type": "string",
+    "pattern": f"^{_LEADERBOARD.pattern}$",
+    "not": {"enum": list(WINDOW_KINDS)},
+}
 
 
 def check_id(text: str) -> str:
@@ -46,6 +59,6 @@ def check_leaderboard_id(text: str) -> str:
     return text
 
 
-PlayerId = Annotated[str, Strict(), AfterValidator(check_id)]
-MatchId = Annotated[str, Strict(), AfterValidator(check_id)]
-LeaderboardId = Annotated[str, Strict(), AfterValidator(check_leaderboard_id)]
+PlayerId = Annotated[str, Strict(), AfterValidator(check_id), WithJsonSchema(ID_SCHEMA)]
+MatchId = Annotated[str, Strict(), AfterValidator(check_id), WithJsonSchema(ID_SCHEMA)]
+LeaderboardId = Annotated[str, Strict(), AfterValidator(check_leaderboard_id), WithJsonSchema(LEADERBOARD_SCHEMA)]

@@ -226,8 +226,12 @@ class Conductor:
 
     def _broker_emptied(self, fault: Fault) -> bool | None:
         del fault
-        self.letters_lost_at = now_ms()
-        return self._lose_the_log(lambda: self._stack.restart(self._stack.broker))
+
+        def empty() -> None:
+            self._stack.restart(self._stack.broker)
+            self.letters_lost_at = now_ms()  # the dead letters were in it, too
+
+        return self._lose_the_log(empty)
 
     def _lose_the_log(self, lose: Callable[[], None]) -> bool | None:
         """What was accepted and not recorded would be gone with it: that is the log's loss, so it is drained before."""

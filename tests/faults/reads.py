@@ -13,12 +13,12 @@ from tests.faults.reference import Reference, read_time
 _HONEST = {503, 504}
 
 
-def find_wrong_reads(reads: Sequence[Read], reference: Reference) -> list[str]:
-    """What is wrong with which reply, a line each."""
+def find_wrong_reads(reads: Sequence[Read], reference: Reference, floor_at: int) -> list[str]:
+    """What is wrong with which reply, a line each. Everything acknowledged before the floor is in all of them."""
     found = []
     for read in reads:
         try:
-            faults = list(_Reply(read, reference).faults())
+            faults = list(_Reply(read, reference, floor_at).faults())
         except (LookupError, TypeError, ValueError) as error:
             faults = [f"can't be understood: {error!r}"]
         found += [f"{read.kind} {read.board} {read.asked} sent at {read.sent_at}: {fault}" for fault in faults]
@@ -26,12 +26,13 @@ def find_wrong_reads(reads: Sequence[Read], reference: Reference) -> list[str]:
 
 
 class _Reply:
-    def __init__(self, read: Read, reference: Reference) -> None:
+    def __init__(self, read: Read, reference: Reference, floor_at: int) -> None:
         self._read = read
         self._reference = reference
         self._histories = reference.histories.get(read.board, {})
         self._rows = reference.rows.get(read.board, {})
         self._as_of = None if read.as_of is None else read_time(read.as_of)
+        self._complete_to = max(self._as_of or 0, floor_at)
         self._body: dict[str, Any] = json.loads(read.body)
 
     def faults(self) -> Iterator[str]:
@@ -62,7 +63,7 @@ class _Reply:
     def _must_have(self, player_id: str) -> int | None:
         """The packed value that the player must have reached in this reply, at least."""
         history = self._histories.get(player_id)
-        return None if history is None or self._as_of is None else history.best_before(self._as_of)
+        return None if history is None else history.best_before(self._complete_to)
 
     def _awaited(self) -> int | None:
         """The packed value of the result whose position the read waited for, where it belongs to this board."""

@@ -70,6 +70,7 @@ class Runs:
         load = Load(self.stack.api_url, self.stack.key, rules, dice)
         conductor = Conductor(self.stack, load)
         schedule = draw_schedule(seed, self.broker)
+        self.stack.loop.run(load.lay_floor())
         self.stack.loop.run(load.begin(_SUBMITTERS, _READERS))
         try:
             conductor.play(schedule)

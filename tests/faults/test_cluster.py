@@ -60,6 +60,7 @@ def test_reads_and_projections_go_on_after_failovers_of_a_cluster(stack: Stack) 
     cluster = stack.cluster
     load = Load(stack.api_url, stack.key, RULES, random.Random(1))
     conductor = Conductor(stack, load)
+    stack.loop.run(load.lay_floor())
     stack.loop.run(load.begin(2, 3))
     try:
         conductor.wait(lambda: len(load.reads) > 100, 20)

@@ -80,7 +80,7 @@ def judge(stack: Stack, load: Load, letters_lost_at: int) -> Verdict:
             verdict, f"view of {board}", {player: row.packed for player, row in rows.items()}, view
         )
     _check_letters(stack, load, letters_lost_at, verdict)
-    wrong = find_wrong_reads(load.reads, reference)
+    wrong = find_wrong_reads(load.reads, reference, load.floor_at)
     verdict.wrong_reads = len(wrong)
     verdict.faults += wrong[:_MOST_LISTED]
     for read in load.reads:

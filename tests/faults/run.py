@@ -12,10 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.faults.runs import Outcome, running
-
-# How many schedules a stack lives through before the next one is started.
-_PER_STACK = 10
+from tests.faults.runs import Outcome, Runs
 
 
 def main() -> int:
@@ -23,20 +20,20 @@ def main() -> int:
     parser.add_argument("--seed", type=int, action="append", help="play this one; may be repeated")
     parser.add_argument("--seeds", type=int, default=10, help="how many, drawn at random")
     parser.add_argument("--broker", choices=["embedded", "kafka"], default="embedded")
-    parser.add_argument("--keep", action="store_true", help="leave the folder with all logs where something was wrong")
     options = parser.parse_args()
     seeds = options.seed or [random.SystemRandom().randrange(10**6) for _ in range(options.seeds)]
     outcomes: list[Outcome] = []
     began_s = time.monotonic()
-    for first in range(0, len(seeds), _PER_STACK):
-        folder = Path(tempfile.mkdtemp(prefix="standings-faults-"))
-        before = len(outcomes)
-        with running(folder, seeds[first], options.broker) as runs:
-            for seed in seeds[first : first + _PER_STACK]:
-                outcomes.append(runs.play(seed))
-                _tell(json.dumps(outcomes[-1].as_json()))
-        if options.keep and any(one.verdict.faults for one in outcomes[before:]):
-            _tell(f"kept: {folder}")
+    folder = Path(tempfile.mkdtemp(prefix="standings-faults-"))
+    runs = Runs(folder, options.broker)
+    try:
+        for seed in seeds:
+            outcomes.append(runs.play(seed))
+            _tell(json.dumps(outcomes[-1].as_json()))
+    finally:
+        runs.end()
+        if any(one.verdict.faults for one in outcomes):
+            _tell(f"logs: {folder}")
         else:
             shutil.rmtree(folder, ignore_errors=True)
     _tell(json.dumps(summarize(outcomes, time.monotonic() - began_s), indent=1))
@@ -51,7 +48,7 @@ def summarize(outcomes: list[Outcome], took_s: float) -> dict[str, object]:
     injected: Counter[str] = Counter()
     for one in outcomes:
         reads.update(one.verdict.reads)
-        injected.update(one.injected)
+        injected.update(one.conductor.injected)
     return {
         "schedules": len(outcomes),
         "faults": sum(injected.values()),

@@ -76,7 +76,7 @@ _OF_THE_LOG = {
     "kafka": [Kind.BROKER_KILLED, Kind.TOPIC_RECREATED, Kind.PARTITION_ADDED, Kind.BROKER_PAUSED],
 }
 _KEYS = ["meta", "applied", "boards", "as_of"]
-_PLAYS_S = 7.0
+_PLAYS_S = 6.0
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,15 @@ _HONEST = {503, 504}
 
 
 def find_wrong_reads(reads: Sequence[Read], reference: Reference, floor_at: int) -> list[str]:
-    """What is wrong with which reply, a line each. Everything acknowledged before the floor is in all of them."""
+    """A line for each reply that is wrong. Everything acknowledged before the floor is in all of them."""
     found = []
     for read in reads:
         try:
             faults = list(_Reply(read, reference, floor_at).faults())
         except (LookupError, TypeError, ValueError) as error:
             faults = [f"can't be understood: {error!r}"]
-        found += [f"{read.kind} {read.board} {read.asked} sent at {read.sent_at}: {fault}" for fault in faults]
+        if faults:
+            found.append(f"{read.kind} {read.board} {read.asked} sent at {read.sent_at}: {'; '.join(faults[:3])}")
     return found
 
 

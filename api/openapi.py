@@ -16,6 +16,7 @@ from api.contract import EVENTS, Answer, Body, Operation, Parameter
 from api.files import tag_of
 from api.operations import OPERATIONS
 from api.replies import JSON_TYPE, Headers, Reply
+from api.submits import JSON
 from schemas.problem_replies import PROBLEM_REPLIES, DefectReply, ProblemReply, UnreadyReply
 from schemas.problems import CATALOGUE, MEDIA_TYPE, Problem
 from schemas.settings import Role
@@ -186,12 +187,14 @@ def _answer(answer: Answer) -> dict[str, Any]:
 
 
 def _content(media: str, models: tuple[type[BaseModel], ...]) -> dict[str, Any]:
-    """A schema of the whole; what OpenAPI 3.1 has no word for, the parts of a text, stands beside it."""
+    """OpenAPI 3.1 has no word for the parts of a text: lines have their schema beside it, a stream that of an event."""
     refs = [_ref(model) for model in models]
     if media == NDJSON:
-        return {"schema": {"type": "string"}, "x-line-schema": {"anyOf": refs}}
+        return {"schema": {"type": "string", "pattern": r"\S"}, "x-line-schema": {"anyOf": refs}}
     if media == EVENTS:
-        return {"schema": {"type": "string"}, "x-data-schema": refs[0]}
+        data = {"type": "string", "contentMediaType": JSON, "contentSchema": refs[0]}
+        properties = {"event": {"const": "top"}, "data": data}
+        return {"schema": {"type": "object", "properties": properties, "required": ["event", "data"]}}
     if media.startswith("text/"):
         return {"schema": {"type": "string"}}
     return {"schema": refs[0] if refs else {"type": "object"}}
@@ -200,7 +203,7 @@ def _content(media: str, models: tuple[type[BaseModel], ...]) -> dict[str, Any]:
 def _render(media: str, value: Any) -> Any:
     if media == NDJSON:
         return "".join(encode_json(line).decode() + "\n" for line in value)
-    return f"event: top\ndata: {encode_json(value).decode()}\n\n" if media == EVENTS else value
+    return {"event": "top", "data": encode_json(value).decode()} if media == EVENTS else value
 
 
 def _problems(operation: Operation) -> dict[str, Any]:

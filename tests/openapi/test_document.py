@@ -120,8 +120,8 @@ def test_every_example_is_valid() -> None:
             validate(schema, value)
             for line in value.splitlines() if "x-line-schema" in described else []:
                 validate(described["x-line-schema"], json.loads(line))
-            if "x-data-schema" in described:
-                validate(described["x-data-schema"], json.loads(value.splitlines()[1].removeprefix("data: ")))
+            if isinstance(value, dict) and "event" in value:
+                validate(schema["properties"]["data"]["contentSchema"], json.loads(value["data"]))
         except Exception as error:
             raise AssertionError(f"the example of {place} is wrong") from error
         seen += 1

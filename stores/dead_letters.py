@@ -38,7 +38,8 @@ class StoredLetter:
 def read_dead_letters(settings: Settings) -> Iterator[StoredLetter]:
     """All dead letters from the oldest to those that are there now, each record once. Raises LogUnavailable.
 
-    An event that was replayed may have been dead-lettered again: its place in the log tells.
+    An event that was replayed may have been dead-lettered again: its place in the log tells, with its time, because
+    a topic that was made anew begins at the same places.
     """
     topic = settings.names.dead_letters
     with log_errors("read the dead letters"):
@@ -50,13 +51,13 @@ def read_dead_letters(settings: Settings) -> Iterator[StoredLetter]:
             places = [TopicPartition(topic, one) for one in sorted(consumer.partitions_for_topic(topic) or ())]
             consumer.assign(places)
             consumer.seek_to_beginning(*places)
-        seen: set[tuple[str, int, int]] = set()
+        seen: set[tuple[str, int, int, int]] = set()
         while True:
             with log_errors("read the dead letters"):
                 found = consumer.poll(timeout_ms=_POLL_MS)
             for record in (one for records in found.values() for one in records):
                 letter = _letter(record)
-                place = (letter.topic, letter.partition, letter.offset)
+                place = (letter.topic, letter.partition, letter.offset, letter.timestamp)
                 if place not in seen:
                     seen.add(place)
                     yield letter

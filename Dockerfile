@@ -13,6 +13,8 @@ COPY updater updater
 COPY api api
 COPY rebuild rebuild
 COPY embedded embedded
+COPY commands commands
+COPY client client
 COPY samples samples
 RUN /app/bin/pip install --no-deps --no-build-isolation . && /app/bin/pip uninstall --yes setuptools
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,11 +22,12 @@ if TYPE_CHECKING:  # what they import would slow down every command
     from schemas.replies import ReplyBody, TopPage
 
 _LINE_EVERY_S = 2.0
+_NO_WIDTH = 100_000  # wider than any row: nothing is folded
 
 
 def console() -> Console:
     """Standard output; colour and width only where it is a terminal."""
-    return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+    return Console(width=None if sys.stdout.isatty() else _NO_WIDTH, highlight=False)
 
 
 def print_json(value: Any) -> None:
@@ -63,21 +65,25 @@ def page_table(page: TopPage, title: str | None = None) -> Table:
     return table(heading, ("rank", "player", "score", "achieved"), rows)
 
 
+def _shows_bars() -> bool:
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+
+
 def progress_bar(unit: str) -> Progress:
-    """A bar on standard error that shows how many are done; nothing where that is no terminal."""
+    """A bar on standard error that shows how many are done; nothing where that is no terminal, or with NO_COLOR."""
     return Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeElapsedColumn(),
-        console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True,
+        console=Console(stderr=True), disable=not _shows_bars(), transient=True,
     )  # fmt: skip
 
 
 @contextmanager
 def filling_bar() -> Iterator[Callable[[Filling], None]]:
-    """Shows rows, rate and time left of each lane: as a bar on a terminal, else as a line now and then."""
+    """Shows rows, rate and time left of each lane: as a bar, or where bars are off as a line now and then."""
     bar = Progress(
         TextColumn("lane {task.fields[lane]}"), BarColumn(), TextColumn("{task.fields[rows]} rows"),
         TextColumn("{task.fields[rate]} rows/s"), TimeRemainingColumn(),
-        console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True,
+        console=Console(stderr=True), disable=not _shows_bars(), transient=True,
     )  # fmt: skip
     tasks: dict[int, tuple[Any, float]] = {}
     said_s = time.monotonic()
@@ -90,7 +96,7 @@ def filling_bar() -> Iterator[Callable[[Filling], None]]:
         task, began_s = tasks[filling.lane]
         rate = int(filling.rows / max(now_s - began_s, 0.001))
         bar.update(task, completed=filling.shards_done, rows=filling.rows, rate=rate)
-        if not sys.stderr.isatty() and now_s - said_s > _LINE_EVERY_S:
+        if not _shows_bars() and now_s - said_s > _LINE_EVERY_S:
             said_s = now_s
             left_s = (now_s - began_s) * (filling.shards - filling.shards_done) / max(filling.shards_done, 1)
             sys.stderr.write(f"lane {filling.lane}: {filling.rows} rows, {rate} rows/s, about {left_s:.0f} s left\n")

@@ -30,14 +30,20 @@ class Submitted:
 
 
 def submit_lines(
-    client: Client, lines: Iterable[tuple[int, str]], progress: Callable[[int], None] = lambda _: None
+    client: Client, lines: Iterable[tuple[int, str | csv.Error]], progress: Callable[[int], None] = lambda _: None
 ) -> Submitted:
-    """Submit numbered NDJSON lines in batches; returns once all are in the log or refused. Safe to repeat whole."""
+    """Submit numbered NDJSON lines in batches; returns once all are in the log or refused. Safe to repeat whole.
+
+    A line that couldn't be read comes as its error, and counts as refused.
+    """
     result = Submitted()
     unanswered: deque[int] = deque()
 
     def encoded() -> Iterator[bytes]:
         for number, line in lines:
+            if isinstance(line, csv.Error):
+                result.refused.append((number, f"is no CSV: {line}"))
+                continue
             unanswered.append(number)
             yield line.encode("utf-8", "surrogateescape")
 
@@ -50,12 +56,13 @@ def submit_lines(
             refusal = problem_error(answer.status, answer.model_dump(exclude_unset=True))
             result.refused.append((number, str(refusal)))
         progress(1)
+    result.refused.sort()
     return result
 
 
-def read_lines(source: TextIO, name: str) -> Iterator[tuple[int, str]]:
+def read_lines(source: TextIO, name: str) -> Iterator[tuple[int, str | csv.Error]]:
     """Numbered NDJSON lines of a file: as they are, or made of the rows of a CSV (by its name or its first line)."""
-    first = source.readline()
+    first = source.readline().removeprefix("\ufeff")
     rest = _chain(first, source)
     if name.endswith(".csv") or (
         not name.endswith(("json", "jsonl")) and first.lstrip()[:1] not in ("", "{", "[", '"')
@@ -67,13 +74,14 @@ def read_lines(source: TextIO, name: str) -> Iterator[tuple[int, str]]:
             yield number, line.rstrip("\r\n")
 
 
-def _csv_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+def _csv_lines(lines: Iterable[str]) -> Iterator[tuple[int, str | csv.Error]]:
     """A row is one player's score; an empty cell is left out; what is no integer goes on as text, to be refused."""
-    reader = csv.reader(lines)
     columns: tuple[str, ...] = _COLUMNS
-    for row in reader:
-        number = reader.line_num
-        if not row or not any(row):
+    for number, row in _csv_rows(lines):
+        if isinstance(row, csv.Error):
+            yield number, row
+            continue
+        if not any(row):
             continue
         if number == 1 and row[0].strip() == "match_id":
             columns = tuple(cell.strip() for cell in row)
@@ -85,9 +93,23 @@ def _csv_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
         yield number, json.dumps(cells, ensure_ascii=False)
 
 
+def _csv_rows(lines: Iterable[str]) -> Iterator[tuple[int, list[str] | csv.Error]]:
+    """Rows by the number of their last line; one that can't be read is its error, and the next line begins anew."""
+    reader = csv.reader(lines)
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield reader.line_num, error
+        else:
+            yield reader.line_num, row
+
+
 def _chain(first: str, rest: Iterable[str]) -> Iterator[str]:
     if first:
-        yield first.removeprefix("\ufeff")
+        yield first
     yield from rest
 
 

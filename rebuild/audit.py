@@ -117,7 +117,8 @@ class Auditor:
             for _, chunk in RowStream(self._scorebook, [board], self._now_at()):
                 yield chunk
         else:
-            yield from self._scorebook.sample_rows(board, sample, self._now_at())
+            # A shard without a row gives an empty chunk, and a view of nobody can't be asked for.
+            yield from filter(None, self._scorebook.sample_rows(board, sample, self._now_at()))
 
     def _entries(self, lane: int, board: Board, sample: int | None) -> Iterator[Sequence[Seen]]:
         if sample is None:

@@ -116,13 +116,15 @@ class Scorebook:
         return reply
 
     def sample_rows(self, board: Board, count: int, now_at: int) -> Iterator[list[Row]]:
-        """About `count` rows of a board, some from a random place of each shard. One round trip a shard or two."""
+        """About `count` rows of a board, none twice, from a random place of each shard. A round trip a shard or two."""
         each = max(1, -(-count // board.shards))
         for shard in range(board.shards):
             start = {"board_shard": {"S": shard_key(board.name, shard)}, "player_id": {"S": secrets.token_hex(8)}}
             behind = self._query_some(board, shard, each, now_at, start)
             missing = each - len(behind)
-            yield behind + (self._query_some(board, shard, missing, now_at, None) if missing > 0 else [])
+            ahead = self._query_some(board, shard, missing, now_at, None) if missing > 0 else []
+            known = {row.player_id for row in behind}
+            yield behind + [row for row in ahead if row.player_id not in known]
 
     def _query_some(self, board: Board, shard: int, limit: int, now_at: int, start: Item | None) -> list[Row]:
         request = self._shard_request(board, shard, limit)

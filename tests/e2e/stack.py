@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
+import redis
 
 from embedded.ports import find_free_port
 
@@ -50,17 +51,17 @@ class RunningStack:
             )
         while not (self.data / "stack.json").exists():
             if self.process.poll() is not None or time.monotonic() > began_s + READY_WITHIN_S:
-                pytest.fail(f"no stack:\n{self.output.read_text()}\n{self.logs()}")
+                pytest.fail(f"no stack:\n{self.logs()}")
             time.sleep(0.05)
         self.ready_after_s = time.monotonic() - began_s
 
-    def stop(self) -> None:
-        """Ctrl-C, and wait."""
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """Ask it to stop, and wait; fails unless it ends well."""
         if self.process is None:
             return
-        self.process.send_signal(signal.SIGINT)
+        self.process.send_signal(how)
         try:
-            self.process.wait(40)
+            assert self.process.wait(40) == 0, self.output.read_text()
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -80,27 +81,37 @@ class RunningStack:
         os.kill(pid, signal.SIGKILL)
         return pid
 
-    def logs(self) -> str:
-        """The ends of the children's logs."""
-        return "\n".join(f"{log.name}: {log.read_text()[-2_000:]}" for log in sorted(self.data.glob("logs/*.log")))
+    def pause(self, child: str) -> None:
+        """SIGSTOP of a child."""
+        os.kill(self.file["pids"][child], signal.SIGSTOP)
 
-    def command(
-        self, *arguments: str, stdin: str | bytes = "", by_url: bool = False
-    ) -> subprocess.CompletedProcess[str]:
-        """`standings ...` against this stack: by its folder, or as somebody who only knows its address."""
-        known = {"STANDINGS_DATA": str(self.data)}
-        if by_url:
-            known = {"STANDINGS_URL": self.url, "STANDINGS_KEY": self.file["submit_key"]}
-        done = subprocess.run(
-            [sys.executable, "-m", "cli", *arguments],
-            input=stdin if isinstance(stdin, bytes) else stdin.encode(),
-            capture_output=True,
-            timeout=120,
-            env={**self._environment, **known},
-            cwd=ROOT,
-            check=False,
-        )
-        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+    def resume(self, child: str) -> None:
+        """SIGCONT of a child."""
+        os.kill(self.file["pids"][child], signal.SIGCONT)
+
+    def logs(self) -> str:
+        """The ends of what the stack and its children have said."""
+        said = [self.output, *sorted(self.data.glob("logs/*.log"))]
+        return "\n".join(f"{log.name}: {log.read_text(errors='replace')[-2_000:]}" for log in said)
+
+    def command(self, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
+        """`standings ...` against this stack, found by its folder."""
+        return run_command(*arguments, stdin=stdin, environment=self.environment)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """That of a command that finds this stack by its folder."""
+        return self._environment | {"STANDINGS_DATA": str(self.data)}
+
+    def open_redis(self) -> redis.Redis:
+        """A client of the boards' Valkey, for the caller to close."""
+        return redis.Redis.from_url(self.file["redis"])
+
+    def submit_csv(self, text: str, *, leaderboard: str) -> None:
+        """Rows `match,player,score`, in the log once this returns."""
+        rows = "".join(f"{row},{leaderboard}\n" for row in text.split())
+        done = self.command("submit", "-", stdin=rows.encode())
+        assert done.returncode == 0, done.stderr
 
     def apply(self, name: str, **fields: Any) -> None:
         """A leaderboard, known to all roles once this returns."""
@@ -136,6 +147,15 @@ class RunningStack:
             cursor = {"cursor": page["next"]}
 
 
+def run_command(*arguments: str, environment: dict[str, str], stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
+    """`standings ...` in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "cli", *arguments],
+        input=stdin, capture_output=True, timeout=120, env=environment, cwd=ROOT, check=False,
+    )  # fmt: skip
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
 @contextmanager
 def running_stack(folder: Path, *options: str) -> Iterator[RunningStack]:
     """A stack for the duration of the block."""
@@ -143,6 +163,9 @@ def running_stack(folder: Path, *options: str) -> Iterator[RunningStack]:
     try:
         stack.start()
         yield stack
+    except BaseException as error:
+        error.add_note(stack.logs())
+        raise
     finally:
         stack.stop()
 

@@ -95,7 +95,8 @@ class KafkaLogConsumer:
                 "session_timeout_ms": session_ms,
                 "heartbeat_interval_ms": max(session_ms // 10, 200),
                 "fetch_max_wait_ms": 100,
-                "metadata_max_age_ms": 10_000,
+                # Until a new partition is met, nobody can tell up to when the boards are complete.
+                "metadata_max_age_ms": 2_000,
             })  # fmt: skip
             self._consumer.subscribe([self._topic], listener=self._rebalances)
         self._paused = False

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -46,19 +46,20 @@ def fail(message: str) -> None:
     sys.stderr.write(f"standings: {line}\n")
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
-    """A table; numbers to the right. Cells are shown as they are, never as markup."""
-    made = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Group:
+    """A table under its title; numbers to the right. Cells are shown as they are, never as markup."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
     listed = [list(row) for row in rows]
     for index, column in enumerate(columns):
         numbers = bool(listed) and all(isinstance(row[index], int) for row in listed if row[index] is not None)
         made.add_column(column, justify="right" if numbers else "left", overflow="fold")
     for row in listed:
         made.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
-    return made
+    # rich would fold a title of its own to the width of the columns
+    return Group(*([Text(title, style="italic")] if title else []), made)
 
 
-def page_table(page: TopPage, title: str | None = None) -> Table:
+def page_table(page: TopPage, title: str | None = None) -> Group:
     """The entries of a top list as a table."""
     rows = ((one.rank, one.player_id, one.score, one.achieved_at) for one in page.entries)
     heading = title or f"{page.board}  ·  {page.size} players  ·  as of {page.as_of or 'unknown'}"

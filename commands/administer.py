@@ -28,6 +28,7 @@ from stores.registry import SEEN_WITHIN_S
 
 DEFAULT_LANES = 4
 DEFAULT_PARTITIONS = 8
+_MOST_FILE_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,11 @@ def add_main(settings: Settings) -> None:
 def read_definitions(file: Path) -> dict[str, Definition]:
     """The definitions of a leaderboards.toml. Raises InvalidDefinition that lists every fault with its place."""
     try:
-        parsed = tomllib.loads(file.read_text(encoding="utf-8"))
+        with file.open("rb") as source:
+            raw = source.read(_MOST_FILE_BYTES + 1)
+        if len(raw) > _MOST_FILE_BYTES:
+            raise InvalidDefinition(f"{file} has more than {_MOST_FILE_BYTES} bytes: split it")
+        parsed = tomllib.loads(raw.decode("utf-8"))
     except OSError as error:
         raise InvalidDefinition(f"{file} can't be read: {error.strerror}") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

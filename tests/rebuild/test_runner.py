@@ -199,9 +199,14 @@ def test_a_step_whose_reply_was_lost_is_sent_again(one: Deployment, script: str)
 
 
 def test_a_scorebook_that_fails_leaves_no_ready_lane_and_gives_the_lease_back(one: Deployment) -> None:
-    one.dynamodb.faults.fail_calls("InternalFailure", operation="Query")
+    def refuse(operation: str, _request: object) -> None:
+        if operation == "Query":
+            raise StoreUnavailable("by the test")
+
+    one.dynamodb.faults.before = refuse
     with pytest.raises(StoreUnavailable):
         runner(one).rebuild(0, world(one))
+    one.dynamodb.faults.before = None
     assert one.metas()[0].state is LaneState.REBUILDING
     runner(one).rebuild(0, world(one))  # another runner, at once
     assert one.metas()[0].state is LaneState.READY

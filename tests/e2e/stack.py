@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from embedded.ports import find_free_port
 
 ROOT = Path(__file__).parents[2]
 READY_WITHIN_S = 60
+HEALED_WITHIN_S = 15  # on 2 quiet cores it is below 3
 
 
 class RunningStack:
@@ -31,9 +33,7 @@ class RunningStack:
         self.output = folder / "output"
         self.port = find_free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1"}
-        for name in ("STANDINGS_DATA", "STANDINGS_URL", "STANDINGS_KEY"):
-            self._environment.pop(name, None)
+        self._environment = bare_environment(folder)
         self._options = options
         self.process: subprocess.Popen[bytes] | None = None
         self.ready_after_s = 0.0
@@ -107,18 +107,59 @@ class RunningStack:
         """A client of the boards' Valkey, for the caller to close."""
         return redis.Redis.from_url(self.file["redis"])
 
+    def audit(self, *scope: str) -> None:
+        """The view agrees with the truth. A lane that isn't ready is waited for; a difference fails at once."""
+
+        def agrees() -> bool:
+            done = self.command("audit", *(scope or ("--all",)))
+            assert done.returncode == 0 or done.stderr, done.stdout
+            return done.returncode == 0
+
+        wait_for("a view that agrees with the truth", agrees, 60)
+
+    def wipe_redis(self) -> int:
+        """Kill Valkey and delete its data; the pid that it had."""
+        killed = self.kill("redis")
+        for kept in (self.data / "redis").iterdir():
+            shutil.rmtree(kept) if kept.is_dir() else kept.unlink()
+        return killed
+
+    def delete_keys(self) -> None:
+        """Every key of the prefix, while all runs."""
+        with self.open_redis() as client:
+            client.unlink(*client.scan_iter("lb:*"))
+
+    def watch_healing(self, board: str, size: int, killed: int | None = None) -> float:
+        """Read until the board is whole; after how many seconds. Fails where a reply shows a part of it as a whole.
+
+        `killed`: the pid of the Valkey that was killed, in whose place another must be up.
+        """
+        began_s = time.monotonic()
+        with httpx.Client(base_url=self.url, timeout=15) as client:
+            while time.monotonic() < began_s + HEALED_WITHIN_S:
+                reply = client.get(f"/v1/boards/{board}/top", params={"n": 1000})
+                if reply.status_code == httpx.codes.OK:
+                    assert (reply.json()["size"], len(reply.json()["entries"])) == (size, min(size, 1000))
+                    if self.file["pids"]["redis"] != killed:
+                        return time.monotonic() - began_s
+                    continue
+                assert reply.status_code == httpx.codes.SERVICE_UNAVAILABLE, reply.text
+                assert reply.json()["type"].rpartition("/")[2] in {"board-not-ready", "store-unavailable"}, reply.text
+                time.sleep(0.01)
+        pytest.fail(f"{board} is not whole after {HEALED_WITHIN_S} s")
+
     def submit_csv(self, text: str, *, leaderboard: str) -> None:
         """Rows `match,player,score`, in the log once this returns."""
         rows = "".join(f"{row},{leaderboard}\n" for row in text.split())
         done = self.command("submit", "-", stdin=rows.encode())
         assert done.returncode == 0, done.stderr
 
-    def apply(self, name: str, **fields: Any) -> None:
-        """A leaderboard, known to all roles once this returns."""
+    def apply(self, *names: str, **fields: Any) -> None:
+        """Leaderboards, known to all roles once this returns. Takes 4 s however many they are."""
         definition = {"order": "higher", "min": 0, "max": 1_000_000, "windows": ["all"]} | fields
-        file = self.data.parent / f"{name}.toml"
         lines = [f"{field} = {json.dumps(value)}" for field, value in definition.items()]
-        file.write_text("\n".join([f"[leaderboards.{name}]", *lines]))
+        file = self.data.parent / f"{names[0]}.toml"
+        file.write_text("\n".join(line for name in names for line in (f"[leaderboards.{name}]", *lines)))
         done = self.command("apply", str(file))
         assert done.returncode == 0, done.stderr
 
@@ -145,6 +186,12 @@ class RunningStack:
             if page["next"] is None:
                 return found
             cursor = {"cursor": page["next"]}
+
+
+def bare_environment(folder: Path) -> dict[str, str]:
+    """The environment of this process without what names a deployment; stacks are noted in this folder alone."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith("STANDINGS_")}
+    return others | {"XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1"}
 
 
 def run_command(*arguments: str, environment: dict[str, str], stdin: bytes = b"") -> subprocess.CompletedProcess[str]:

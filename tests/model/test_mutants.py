@@ -17,6 +17,7 @@ _EXAMPLES = 400
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.put_in.__name__)
 def test_the_machine_finds_a_counterexample(
     mutant: Mutant, valkey: redis.Redis, monkeypatch: pytest.MonkeyPatch

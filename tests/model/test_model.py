@@ -20,7 +20,6 @@ SEED = int(os.environ.get("STANDINGS_MODEL_SEED", "1"))
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.timeout(0)
 def test_whatever_happens_the_boards_and_rows_equal_the_reference(
     valkey: redis.Redis, monkeypatch: pytest.MonkeyPatch

@@ -18,11 +18,11 @@ help: ## this list
 
 install: $(VENV)/dev.stamp ## everything into .venv, the tools of development too
 
-demo: $(VENV)/up.stamp ## the whole stack on this machine, with the football sample and a live game
-	$(BIN)/standings up --sample football
+demo: $(VENV)/up.stamp ## the whole stack on this machine, with the football sample and a live game; PORT=8080
+	$(BIN)/standings up --sample football $(if $(PORT),--port $(PORT))
 
-up: $(VENV)/up.stamp ## the whole stack on this machine, empty
-	$(BIN)/standings up
+up: $(VENV)/up.stamp ## the whole stack on this machine, empty; PORT=8080
+	$(BIN)/standings up $(if $(PORT),--port $(PORT))
 
 test: $(VENV)/dev.stamp ## all tests that need no Docker
 	$(BIN)/python -m pytest

@@ -39,7 +39,7 @@ app.add_typer(dlq_app, name="dlq")
 @app.command()
 def up(
     data: Annotated[Path | None, typer.Option(help="Where its data is. [STANDINGS_DATA, or .standings]")] = None,
-    port: Annotated[int, typer.Option(min=1, max=65_535, help="The API's port.")] = 8080,
+    port: Annotated[int, typer.Option(min=1, max=65_535, envvar=f"{PREFIX}PORT", help="The API's port.")] = 8080,
     sample: Annotated[str | None, typer.Option(help="A sample to feed, such as football; then a live game.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin without the data of earlier runs.")] = False,
     redis_port: Port = None,

@@ -30,8 +30,10 @@ class Standings:
 
     async def await_standings(
         self, event: MatchEvent, position: Position, timeout_s: float
-    ) -> list[dict[str, Any]] | None:
-        """One line for each live board and player; None where the time ran out, or a store is away.
+    ) -> tuple[int, list[dict[str, Any]]] | None:
+        """The end time under which it counts (epoch ms), and a line for each live board and player.
+
+        None where the time ran out, or a store is away.
 
         The event is accepted whatever happens here. Raises the problem of a conflict, and of an
         event that was put to the dead letters.
@@ -48,9 +50,10 @@ class Standings:
                 boards = event.leaderboard.boards_at(recorded_at)
                 if not await self._waiter.applied(boards, position, max(0.0, ends_at_s - loop.time())):
                     return None
-            return await self._show([board for board in boards if is_live(board, self._clock())], event)
+            shown = await self._show([board for board in boards if is_live(board, self._clock())], event)
         except (StoreUnavailable, BoardNotReady):
             return None
+        return None if shown is None else (recorded_at, shown)
 
     async def _recorded_at(self, event: MatchEvent) -> int:
         """The end time under which the event counts: that of the first report, where this one repeats it."""
@@ -66,7 +69,8 @@ class Standings:
         return receipt.ended_at
 
     async def _show(self, boards: list[Board], event: MatchEvent) -> list[dict[str, Any]] | None:
-        player_ids = [player_id for player_id, _ in event.results]
+        scores = dict(event.results)
+        player_ids = list(scores)
         if not boards:
             return []
         rows, places = await asyncio.gather(
@@ -84,7 +88,8 @@ class Standings:
                     "player_id": player_id,
                     "rank": entry.rank,
                     "score": board.codec.score(entry.packed),
-                    "improved": row.match_id == event.match_id,
+                    # Of a match that was reported whole and player by player the row shows the better report.
+                    "improved": row.match_id == event.match_id and row.score == scores[player_id],
                     "size": found.size,
                 })  # fmt: skip
         return shown

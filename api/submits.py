@@ -126,10 +126,12 @@ class Submits:
         }
         if wait_s is None:
             return json_reply(shown, 202)
-        standings = await self._standings.await_standings(outcome.event, outcome.position, wait_s)
-        if standings is None:
+        found = await self._standings.await_standings(outcome.event, outcome.position, wait_s)
+        if found is None:
             return json_reply(shown, 202)
-        return json_reply(shown | {"standings": standings})
+        # A repeat counts under the first report's time, and says so.
+        recorded_at, standings = found
+        return json_reply(shown | {"ended_at": format_time(recorded_at), "standings": standings})
 
 
 def _accept(event: MatchEvent, sent: Acknowledged | Problem, log_id: str) -> Accepted | Problem:

@@ -161,3 +161,23 @@ def test_a_receipt_shows_what_was_applied(world: World) -> None:
 @pytest.mark.parametrize(("path", "places"), [("m?x=1", ["x"]), ("%FF", ["match_id"]), ("x" * 129, ["match_id"])])
 def test_a_receipt_of_what_can_be_no_match_is_refused(shared: World, path: str, places: list[str]) -> None:
     assert faults(shared.api.get(f"/v1/leaderboards/ranked/matches/{path}", headers=AUTH)) == places
+
+
+def test_a_repeat_is_answered_with_the_time_under_which_it_counts(world: World) -> None:
+    """The first report's time stays, also in the reply to the second one."""
+    body = {"match_id": "again", "leaderboard": "ranked", "player_id": "zed", "score": 7}
+    first = world.event(body, now_ms() - 60_000)
+    world.apply(first)
+    reply = world.api.post("/v1/scores?wait=5", body)
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["ended_at"] == format_time(first.ended_at)
+
+
+def test_a_worse_report_of_the_same_match_has_not_improved_anything(world: World) -> None:
+    """Reported alone and as a whole, the better of both stands on the row, and the other is told so."""
+    world.apply(world.event({"match_id": "both", "leaderboard": "ranked", "player_id": "zed", "score": 7}))
+    whole = {"match_id": "both", "leaderboard": "ranked", "results": [{"player_id": "zed", "score": 5}]}
+    world.apply(world.event(whole))
+    standings = world.api.post("/v1/matches?wait=5", whole).json()["standings"]
+    assert standings
+    assert {(one["score"], one["improved"]) for one in standings} == {(7, False)}

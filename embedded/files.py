@@ -78,7 +78,8 @@ class DataFolder:
         """Return this folder's submit key, made at the first call."""
         path = self.path / "submit-key"
         if not path.exists():
-            write_private(path, f"{secrets.token_urlsafe(32)}\n")
+            # a key that began with "-" would be an option to whoever passes it on
+            write_private(path, f"sk_{secrets.token_urlsafe(32)}\n")
         return path.read_text().strip()
 
 

@@ -74,6 +74,7 @@ def test_secrets_are_for_the_owner_only_and_not_in_a_repr(tmp_path: Path) -> Non
     stack = describe(folder.path)
     stack.write()
     key = folder.read_submit_key()
+    assert key.startswith("sk_")  # never an option on a command line
     folder.close()
     assert len(key) >= 40
     entry = tmp_path / "state" / "standings" / "stacks" / "8099.json"

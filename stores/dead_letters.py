@@ -14,6 +14,8 @@ from stores.kafka_log import REQUEST_TIMEOUT_MS, kafka_options, log_errors
 
 _POLL_MS = 500
 
+# Says of a record that was too large to be kept whole how many bytes of value it had, and their SHA-256.
+SIZE, SHA256 = "standings-size", "standings-sha256"
 # Headers of a dead letter.
 REASON, DETAIL, TOPIC, PARTITION, OFFSET, TIMESTAMP = (
     "standings-reason", "standings-detail", "standings-topic", "standings-partition", "standings-offset",

@@ -16,6 +16,7 @@ from kafka.errors import (
     KafkaError,
     MessageSizeTooLargeError,
     RebalanceInProgressError,
+    RecordListTooLargeError,
     TopicAlreadyExistsError,
     UnknownMemberIdError,
 )
@@ -24,13 +25,14 @@ from kafka.structs import OffsetAndMetadata
 from schemas.keys import Names
 from schemas.settings import Settings
 from stores.kafka_clients import open_client
-from stores.log import Acknowledged, Committed, LogDescription, LogUnavailable, Record
+from stores.log import Acknowledged, Committed, LogDescription, LogUnavailable, Record, RecordTooLarge
 
 _LATEST = -1
 _EARLIEST = -2
 _READ_COMMITTED = 1
 _APPEND_TIME = 1
 _NO_TOPIC = uuid.UUID(int=0)
+_TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 _PROBE_MS = 300
 _SAFE_REPLICATION = 3
 _MAX_RECORD_BYTES = 2 * 1024 * 1024
@@ -61,6 +63,8 @@ def log_errors(what: str, *, accepted: bool | None = None) -> Iterator[None]:
     """Turns whatever kafka-python raises into LogUnavailable, keeping the cause."""
     try:
         yield
+    except _TOO_LARGE as error:
+        raise RecordTooLarge(f"Kafka did not {what}: {error}") from error
     except (KafkaError, OSError, RuntimeError) as error:
         raise LogUnavailable(f"Kafka did not {what}: {type(error).__name__}: {error}", accepted=accepted) from error
 
@@ -268,10 +272,12 @@ class KafkaLogProducer:
 
     def _fail(self, producer: Any, done: Future[Acknowledged], error: BaseException) -> None:
         self._finished()
-        refused = isinstance(error, MessageSizeTooLargeError)
-        if not refused:
+        unavailable: LogUnavailable
+        if isinstance(error, _TOO_LARGE):
+            unavailable = RecordTooLarge(f"Kafka did not acknowledge: {error}")
+        else:
             self._replace(producer)
-        unavailable = LogUnavailable(f"Kafka did not acknowledge: {error}", accepted=False if refused else None)
+            unavailable = LogUnavailable(f"Kafka did not acknowledge: {error}", accepted=None)
         unavailable.__cause__ = error
         done.set_exception(unavailable)
 

@@ -22,6 +22,13 @@ class LogUnavailable(StoreUnavailable):
         self.accepted = accepted
 
 
+class RecordTooLarge(LogUnavailable):
+    """The log takes no record of this size, now or ever: send less of it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, accepted=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """One record. `timestamp` in epoch ms; `appended`: the broker set it when it took the record."""

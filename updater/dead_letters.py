@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 
 from schemas.errors import StandingsError
 from schemas.keys import Names
-from stores.dead_letters import DETAIL, OFFSET, PARTITION, REASON, TIMESTAMP, TOPIC
-from stores.log import LogProducer, LogUnavailable
+from stores.dead_letters import DETAIL, OFFSET, PARTITION, REASON, SHA256, SIZE, TIMESTAMP, TOPIC
+from stores.log import Acknowledged, LogProducer, LogUnavailable, RecordTooLarge
 from updater.batch import DeadLetter, Decoded
 
 DELIVERY_TIMEOUT_S = 12.0
+# What is kept of a record that is too large for the topic of dead letters.
+_KEPT_KEY_BYTES = 1_024
+_KEPT_VALUE_BYTES = 64 * 1_024
 _SEEN = 1_000
 _FEW = 100
+
+
+Headers = list[tuple[str, bytes]]
+Part = Callable[[DeadLetter], tuple[bytes | None, bytes, Headers]]
 
 
 class TooManyDeadLetters(StandingsError):
@@ -48,18 +57,45 @@ class DeadLetters:
             )
 
     def send(self, letters: Sequence[DeadLetter]) -> None:
-        """Append each to the topic of dead letters; returns once all are acknowledged, else StoreUnavailable."""
-        waiting = [
-            self._producer.send(
-                self._names.dead_letters, one.record.key, one.record.value or b"", headers=self._headers(one)
-            )
-            for one in letters
-        ]
-        for delivery in waiting:
-            try:
-                delivery.result(DELIVERY_TIMEOUT_S)
-            except TimeoutError as error:
-                raise LogUnavailable("a dead letter was not acknowledged in time") from error
+        """Append each to the topic of dead letters; returns once all are acknowledged, else StoreUnavailable.
+
+        A record that is too large for that topic is kept as its beginning, with its size and hash: it must
+        not stop what comes behind it.
+        """
+        waiting = [(one, self._begin(one, self._whole)) for one in letters]
+        for letter, delivery in waiting:
+            if delivery is None or not self._is_delivered(delivery):
+                again = self._begin(letter, self._beginning)
+                if again is None or not self._is_delivered(again):
+                    raise LogUnavailable("not even the beginning of a dead letter fits into its topic")
+
+    def _begin(self, letter: DeadLetter, part: Part) -> Future[Acknowledged] | None:
+        """Send a part of it; None where that is too large to be sent at all."""
+        key, value, more = part(letter)
+        try:
+            return self._producer.send(self._names.dead_letters, key, value, headers=[*self._headers(letter), *more])
+        except RecordTooLarge:
+            return None
+
+    def _is_delivered(self, delivery: Future[Acknowledged]) -> bool:
+        """False where the log will never take it. Raises LogUnavailable."""
+        try:
+            delivery.result(DELIVERY_TIMEOUT_S)
+        except RecordTooLarge:
+            return False
+        except TimeoutError as error:
+            raise LogUnavailable("a dead letter was not acknowledged in time") from error
+        return True
+
+    @staticmethod
+    def _whole(letter: DeadLetter) -> tuple[bytes | None, bytes, Headers]:
+        return letter.record.key, letter.record.value or b"", []
+
+    @staticmethod
+    def _beginning(letter: DeadLetter) -> tuple[bytes | None, bytes, Headers]:
+        key, value = letter.record.key, letter.record.value or b""
+        more = [(SIZE, str(len(value)).encode()), (SHA256, hashlib.sha256(value).hexdigest().encode())]
+        return None if key is None else key[:_KEPT_KEY_BYTES], value[:_KEPT_VALUE_BYTES], more
 
     def _headers(self, letter: DeadLetter) -> list[tuple[str, bytes]]:
         record = letter.record

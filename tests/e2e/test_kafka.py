@@ -171,6 +171,21 @@ def test_a_record_from_elsewhere_counts_when_its_key_is_the_match_id(deployment:
     wait_for("the other is a dead letter", lambda: "invalid-key" in deployment.command("dlq", "list").stdout)
 
 
+def test_a_record_that_is_too_large_for_the_dead_letters_stops_nothing(deployment: Deployment) -> None:
+    # The topic's limit is on the compressed batch: three megabytes of one letter pass it.
+    producer = KafkaProducer(
+        bootstrap_servers=deployment.kafka.bootstrap, acks="all", compression_type="gzip", max_request_size=50_000_000
+    )
+    try:
+        producer.send("kafka-e2e-match-events", key=b"poison", value=b"x" * 3_000_000).get(10)
+        body = {"match_id": "behind", "leaderboard": "ranked", "results": [{"player_id": "behind", "score": 5}]}
+        producer.send("kafka-e2e-match-events", key=b"behind", value=json.dumps(body).encode()).get(10)
+    finally:
+        producer.close()
+    wait_for("what came behind it", lambda: "behind" in {one["player_id"] for one in deployment.top()["entries"]})
+    wait_for("it is a dead letter", lambda: "poison" in deployment.command("dlq", "list").stdout)
+
+
 @pytest.mark.parametrize("victim", ["updater", "broker"])
 def test_nothing_is_lost_when_a_part_is_killed_under_load(deployment: Deployment, victim: str) -> None:
     wanted = {f"{victim}-{number}": 1_000 + number for number in range(300)}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
-from stores.log import Acknowledged, LogUnavailable, Record
+from stores.log import Acknowledged, LogUnavailable, Record, RecordTooLarge
 from tests.fakes.deployment import START_AT, Deployment, header
 from tests.updater.events import fetched, score
 from updater.batch import DeadLetter, Decoded
@@ -160,3 +161,32 @@ def test_an_outage_of_the_dead_letters_stops_no_updater_for_good(deploy: Callabl
     process = deployment.updater()
     process.turns(4_500)
     assert deployment.committed() == {0: 1}
+
+
+@pytest.mark.parametrize("when", ["at once", "by the broker"])
+def test_of_a_record_that_is_too_large_the_beginning_is_kept_and_nothing_stops(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    producer = deployment.log.producer()
+    send = producer.send
+
+    def bounded(topic: str, key: bytes | None, value: bytes, **more: Any) -> Future[Acknowledged]:
+        if len(value) <= 1_000_000:
+            return send(topic, key, value, **more)
+        if when == "at once":
+            raise RecordTooLarge("too large")
+        refused: Future[Acknowledged] = Future()
+        refused.set_exception(RecordTooLarge("too large"))
+        return refused
+
+    monkeypatch.setattr(producer, "send", bounded)
+    value = b"x" * 3_000_000
+    letters = [letter(record(5, key=b"k" * 5_000, value=value)), letter(record(6))]
+    DeadLetters(producer, deployment.settings.names, 0.9).send(letters)
+    small, large = sorted(deployment.letters(), key=lambda kept: len(kept.value or b""))
+    assert small.value == b"\xff\x00{"
+    assert large.value == value[: 64 * 1_024]
+    assert large.key == b"k" * 1_024
+    assert header(large, "standings-size") == "3000000"
+    assert header(large, "standings-sha256") == hashlib.sha256(value).hexdigest()
+    assert header(large, "standings-offset") == "5"

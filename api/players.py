@@ -18,6 +18,8 @@ from schemas.rows import RowKey
 from schemas.times import format_time_or_none
 from stores.boards import BoardReader, Places
 
+# Others' requests need not wait for all boards of all leaderboards.
+_BOARDS_PER_TURN = 50
 _FRESH = (b"cache-control", b"public, max-age=1")
 
 
@@ -42,8 +44,10 @@ class Players:
         parameters.check()
         boards = self._lookups.live_boards()
         await self._waiter.require(boards, position, wait_s)
-        asked = [self._reader.place(board, player_id, ties) for board in boards]
-        found = await asyncio.gather(*asked, return_exceptions=True)
+        found: list[Places | BaseException] = []
+        for first in range(0, len(boards), _BOARDS_PER_TURN):
+            asked = [self._reader.place(board, player_id, ties) for board in boards[first : first + _BOARDS_PER_TURN]]
+            found += await asyncio.gather(*asked, return_exceptions=True)
         unready = [board for board, one in zip(boards, found, strict=True) if isinstance(one, BoardNotReady)]
         rows = await self._scores.rows((board, player_id) for board in unready) if unready else {}
         shown: list[dict[str, Any]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, datetime
 from functools import cached_property
@@ -24,6 +25,8 @@ MAX_AHEAD_MS = 5 * MINUTE_MS
 # A board answers "expired" this long before its key expires, so that clocks can't make it look empty.
 EXPIRY_MARGIN_MS = MINUTE_MS
 _CACHED_DAYS = 4096
+# Every read of a player's boards and every rebuild asks all of them.
+MOST_KEPT_WINDOWS = 1_000
 # The validation context of a definition as it was dumped: its times are epoch ms already.
 STORED = "stored"
 
@@ -120,6 +123,12 @@ class Definition(BaseModel):
                     raise ValueError("the window 'all' never closes: give it no days")
                 if kind not in self.windows:
                     raise ValueError(f"days are given for {kind}, which is not among the windows")
+        for kind, days_kept in self.retention_days.items():
+            if days_kept * DAY_MS > MOST_KEPT_WINDOWS * SPAN_MS[kind]:
+                raise ValueError(
+                    f"retention_days.{kind} = {days_kept} keeps more than {MOST_KEPT_WINDOWS} windows in Redis; rows "
+                    "in DynamoDB may stay longer: see durable_days"
+                )
         for kind, kept in self.durable_days.items():
             if kept < self.retention_days.get(kind, DEFAULT_RETENTION_DAYS[kind]):
                 raise ValueError(f"durable_days.{kind} is below its retention_days: a rebuild would lose rows")
@@ -188,6 +197,7 @@ class Leaderboard:
     version: int = 1
     retentions: dict[Kind, tuple[Retention, ...]] = field(default_factory=dict)
     _boards_of_day: dict[int, tuple[Board, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _existing_on_day: dict[int, tuple[Board, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def all_window(self) -> Window:
@@ -226,8 +236,20 @@ class Leaderboard:
             self._boards_of_day[day] = found
         return found
 
-    def existing_boards(self, now_at: int) -> list[Board]:
-        """All boards that may hold entries now: closed ones within retention, the current and the next ones."""
+    def existing_boards(self, now_at: int) -> Sequence[Board]:
+        """All boards that may hold entries now: closed ones within retention, the current and the next ones.
+
+        Cached: windows and retentions begin and end at midnight alone.
+        """
+        day = now_at // DAY_MS
+        found = self._existing_on_day.get(day)
+        if found is None:
+            found = tuple(self._find_existing_boards(now_at))
+            self._existing_on_day.clear()
+            self._existing_on_day[day] = found
+        return found
+
+    def _find_existing_boards(self, now_at: int) -> list[Board]:
         boards = []
         for kind in self.definition.windows:
             window = self.window(kind, now_at)
@@ -237,7 +259,8 @@ class Leaderboard:
             boards.append(self.board(next_window(window)))
             longest = max((kept.days for kept in self._kept(kind)), default=0)
             window = previous_window(window)
-            while window.ends_at + longest * DAY_MS > now_at:
+            # No event is from before the leaderboard's start.
+            while window.ends_at > max(now_at - longest * DAY_MS, self.definition.origin_at):
                 board = self.board(window)
                 if board.expires_at is not None and board.expires_at > now_at:
                     boards.append(board)

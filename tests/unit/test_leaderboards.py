@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ def refusal(**changes: Any) -> str:
     return "; ".join(f"{'.'.join(map(str, one['loc']))} {one['msg']}" for one in caught.value.errors())
 
 
-def names_of(boards: list[Board]) -> list[str]:
+def names_of(boards: Sequence[Board]) -> list[str]:
     names = [board.name.partition(":")[2] for board in boards]
     assert len(set(names)) == len(names)
     return sorted(names)
@@ -383,3 +384,21 @@ def test_what_decides_nothing_of_the_kind_may_change(changes: dict[str, Any]) ->
 def test_every_field_of_a_definition_is_known_to_be_fixed_or_free() -> None:
     free = {"tie_resolution_ms_max", "durable_days", "retention_days"}
     assert {name for name, _ in FIXED_CHANGES} | free == set(Definition.model_fields)
+
+
+@pytest.mark.parametrize(("kind", "most"), [("daily", 1_000), ("weekly", 7_000), ("monthly", 31_000)])
+def test_a_retention_that_keeps_more_than_a_thousand_windows_is_refused(kind: str, most: int) -> None:
+    fields = {"order": "higher", "min": 0, "max": 9, "windows": [kind]}
+    Definition.model_validate(fields | {"retention_days": {kind: most}})
+    with pytest.raises(ValidationError, match="keeps more than 1000 windows"):
+        Definition.model_validate(fields | {"retention_days": {kind: most + 1}})
+
+
+def test_no_board_is_looked_for_before_the_leaderboard_s_start() -> None:
+    now_at = parse_time("2026-10-24T12:00:00Z")
+    definition = Definition.model_validate({
+        "order": "higher", "min": 0, "max": 9, "windows": ["daily"], "starts_at": "2026-10-23T12:00:00Z",
+        "retention_days": {"daily": 900},
+    })  # fmt: skip
+    found = names_of(define("young", definition, now_at).existing_boards(now_at))
+    assert sorted(found) == [f"daily:2026-10-{day}" for day in (23, 24, 25)]

@@ -365,6 +365,9 @@ def main() -> None:
     except (StandingsError, OSError) as error:
         fail(str(error))
         sys.exit(1)
+    except UnicodeEncodeError:
+        fail("an argument is not valid UTF-8")
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -109,8 +109,10 @@ def _create_topic(
 def _add_partitions(settings: Settings, admin: LogAdmin, lanes: int, partitions: int) -> None:
     """The lanes first: a partition that a lane doesn't know of would be left out of its as_of.
 
-    And once more afterwards, for lanes that were lost at first and are being rebuilt.
+    And once more afterwards, for lanes that were lost at first and are being rebuilt. Kafka is asked before anything:
+    a lane that waits for a partition which never comes would not know up to when it is complete.
     """
+    admin.add_partitions(partitions, only_ask=True)
     scripts = Lanes(connect_redis(settings), settings.names)
     _tell_lanes(scripts, lanes, partitions)
     admin.add_partitions(partitions)
@@ -139,10 +141,11 @@ def read_definitions(file: Path) -> dict[str, Definition]:
             raw = source.read(_MOST_FILE_BYTES + 1)
         if len(raw) > _MOST_FILE_BYTES:
             raise InvalidDefinition(f"{file} has more than {_MOST_FILE_BYTES} bytes: split it")
-        parsed = tomllib.loads(raw.decode("utf-8"))
+        parsed = tomllib.loads(raw.decode("utf-8-sig"))
     except OSError as error:
         raise InvalidDefinition(f"{file} can't be read: {error.strerror}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    # Beside tomllib's own errors: what Python says of numbers and depths without end.
+    except (ValueError, RecursionError) as error:
         raise InvalidDefinition(f"{file} is not TOML: {error}") from error
     faults = [f"{name}: unknown; a file holds [leaderboards.NAME] tables" for name in parsed if name != "leaderboards"]
     tables: Any = parsed.get("leaderboards", {})

@@ -17,7 +17,7 @@ from schemas.problem_replies import BatchAccepted
 
 _COLUMNS = ("match_id", "player_id", "score", "leaderboard", "ended_at")
 _NEEDED = 3
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)", re.ASCII)
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,30})", re.ASCII)
 
 
 @dataclass(slots=True)

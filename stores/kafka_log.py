@@ -365,9 +365,9 @@ class KafkaLogAdmin:
                 if not isinstance(error.__cause__, TopicAlreadyExistsError):
                     raise
 
-    def add_partitions(self, partitions: int) -> None:
+    def add_partitions(self, partitions: int, *, only_ask: bool = False) -> None:
         with self._asking("add partitions") as client:
-            client.create_partitions({self._names.events: partitions})
+            client.create_partitions({self._names.events: partitions}, validate_only=only_ask)
 
     def rewind_group(self, log_id: str, offsets: Mapping[int, int]) -> None:
         wanted = {

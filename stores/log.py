@@ -154,8 +154,11 @@ class LogAdmin(Protocol):
     def create_topics(self, partitions: int, replication: int) -> None:
         """Create the topics of events and of dead letters where they are absent."""
 
-    def add_partitions(self, partitions: int) -> None:
-        """Let the topic of events have so many partitions. Tell the lanes first."""
+    def add_partitions(self, partitions: int, *, only_ask: bool = False) -> None:
+        """Let the topic of events have so many partitions, or only ask whether that would be done.
+
+        Ask, tell the lanes, and then do it.
+        """
 
     def close(self) -> None:
         """End the connections."""

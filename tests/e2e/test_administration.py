@@ -195,3 +195,28 @@ def test_another_number_of_lanes_moves_every_board_and_no_read_goes_wrong_meanwh
 def lanes_with_keys(stack: RunningStack) -> set[str]:
     with stack.open_redis() as client:
         return {key.decode().split("{")[1].split("}")[0] for key in client.scan_iter("lb:{*}:*")}
+
+
+def test_partitions_that_the_broker_refuses_leave_the_lanes_as_they_were(stack: RunningStack) -> None:
+    done = stack.command("init", "--partitions", "9")
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    wait_for("as_of is known", lambda: stack.get("/v1/boards/main:all").json()["as_of"] is not None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = " + "[" * 5_000,
+        '[leaderboards.deep]\norder = "higher"\nmin = ' + "9" * 5_000 + '\nmax = 9\nwindows = ["all"]\n',
+        "x = " + "1" * 2_000_000,
+    ],
+    ids=["too deep", "a number without end", "too long"],
+)
+def test_a_file_that_no_reader_survives_is_one_clear_line(stack: RunningStack, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "odd.toml"
+    file.write_text(text)
+    done = stack.command("apply", str(file), "--dry-run")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"standings: {file}")
+    assert len(done.stderr.splitlines()) == 1

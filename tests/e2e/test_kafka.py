@@ -211,3 +211,12 @@ def test_nothing_is_lost_when_a_part_is_killed_under_load(deployment: Deployment
     if victim == "updater":
         deployment.start("updater-1")
     wait_for("the view agrees with the truth", lambda: deployment.command("audit", "--all").returncode == 0, 60)
+
+
+def test_partitions_are_added_while_it_runs_and_as_of_goes_on(deployment: Deployment) -> None:
+    done = deployment.command("init", "--partitions", "6")
+    assert done.returncode == 0, done.stderr
+    wait_for("as_of is known again", lambda: deployment.top().get("as_of") is not None, 60)
+    reply = deployment.submit("after-more-partitions", {"late": 90_001}, "?wait=5")
+    assert reply.status_code in {200, 202}
+    wait_for("it is on the board", lambda: "late" in {one["player_id"] for one in deployment.top()["entries"]}, 60)

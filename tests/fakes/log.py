@@ -286,11 +286,13 @@ class MemoryLogAdmin:
                     append_time = name == names.events and self._log._append_time
                     self._log.create_topic(name, count, append_time=append_time)
 
-    def add_partitions(self, partitions: int) -> None:
+    def add_partitions(self, partitions: int, *, only_ask: bool = False) -> None:
         self._log.check_available()
         there = self.describe()
         if there is None or partitions <= there.partitions:
             raise LogUnavailable(f"{there} can't get {partitions} partitions")
+        if only_ask:
+            return
         self._log.add_partitions(partitions)
 
     def rewind_group(self, log_id: str, offsets: Mapping[int, int]) -> None:

@@ -51,6 +51,7 @@ class LazyCluster:
 
 
 AnyRedis = redis.Redis | LazyCluster
+Arg = str | int | bytes
 
 
 def connect_redis(settings: Settings) -> AnyRedis:
@@ -76,7 +77,7 @@ def redis_errors(what: str) -> Iterator[None]:
         raise StoreUnavailable(f"Redis did not {what}: {type(error).__name__}: {error}") from error
 
 
-def run_script(client: Any, name: str, keys: Sequence[str], args: Sequence[str | int]) -> list[bytes]:
+def run_script(client: Any, name: str, keys: Sequence[str], args: Sequence[Arg]) -> list[bytes]:
     """Run a script: EVALSHA, and EVAL where the server has not seen it, after a restart or a failover.
 
     Raises StoreUnavailable when nobody knows whether it was executed: each script may be run again.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+import orjson
 from redis.exceptions import ResponseError
 
 from schemas.errors import StoreUnavailable
@@ -18,7 +19,7 @@ from schemas.lane_states import LaneState
 from schemas.leaderboards import Board
 from schemas.rows import RowKey, Topology
 from schemas.times import SECOND_MS
-from stores.connections import AnyRedis, redis_errors, run_script
+from stores.connections import AnyRedis, Arg, redis_errors, run_script
 
 __all__ = [
     "Behind", "Entries", "LaneIds", "LaneMeta", "LaneState", "Lanes", "Projected", "Range", "read_packed",
@@ -74,14 +75,15 @@ class Entries:
         if known is None or known < packed:
             entries.packed[player_id] = packed
 
-    def keys_and_args(self, keys: LaneKeys) -> tuple[list[str], list[str | int]]:
+    def keys_and_args(self, keys: LaneKeys) -> tuple[list[str], list[Arg]]:
         """The keys and arguments that merge() in _lane.lua takes."""
-        args: list[str | int] = []
+        args: list[Arg] = []
         for board, entries in self._boards.items():
             expires_at = "" if entries.expires_at is None else entries.expires_at // SECOND_MS
-            args += (board, expires_at, len(entries.packed))
+            flat: list[str] = []
             for player_id, packed in entries.packed.items():
-                args += (packed, player_id)
+                flat += (str(packed), player_id)
+            args += (board, expires_at, orjson.dumps(flat))
         return [keys.board(board) for board in self._boards], args
 
 
@@ -134,7 +136,7 @@ class Lanes:
         """
         keys = self._names.lane(lane)
         board_keys, board_args = entries.keys_and_args(keys)
-        args: list[str | int] = [*ids, max((one.partitions for one in ranges), default=0), len(ranges)]
+        args: list[Arg] = [*ids, max((one.partitions for one in ranges), default=0), len(ranges)]
         for one in ranges:
             args += (one.partition, one.first, one.next, "" if one.as_of is None else one.as_of)
         answer = self._run(
@@ -151,7 +153,7 @@ class Lanes:
         One round trip.
         """
         keys = self._names.lane(lane)
-        args: list[str | int] = [*ids]
+        args: list[Arg] = [*ids]
         for players in wanted.values():
             args += (len(players), *players)
         answer = self._run(
@@ -189,7 +191,7 @@ class Lanes:
         head = [keys.meta, keys.applied, keys.as_of, keys.boards, keys.expelled, keys.torn]
         while True:
             named = sorted(declared)
-            args: list[str | int] = [epoch, *ids, partitions, seen.stored_state, seen.epoch, *named]
+            args: list[Arg] = [epoch, *ids, partitions, seen.stored_state, seen.epoch, *named]
             answer = self._run("begin", [*head, *(keys.board(board) for board in named)], args)
             if answer[0] != b"UNDECLARED":
                 return bool(answer[0] == b"OK")
@@ -199,13 +201,13 @@ class Lanes:
         """Merge the step-th chunk of the truth's rows; False where the rebuild is no longer this runner's."""
         keys = self._names.lane(lane)
         board_keys, board_args = entries.keys_and_args(keys)
-        args: list[str | int] = [epoch, step, progress, *board_args]
+        args: list[Arg] = [epoch, step, progress, *board_args]
         return bool(self._run("fill", [keys.meta, keys.boards, keys.torn, *board_keys], args)[0] == b"OK")
 
     def finish(self, lane: int, epoch: str, steps: int, offsets: Mapping[int, tuple[int, int | None]]) -> bool:
         """Declare the lane whole up to these offsets (partition to offset and as_of); False where fenced."""
         keys = self._names.lane(lane)
-        args: list[str | int] = [epoch, steps]
+        args: list[Arg] = [epoch, steps]
         for partition, (offset, as_of) in offsets.items():
             args += (partition, offset, "" if as_of is None else as_of)
         return bool(self._run("finish", [keys.meta, keys.applied, keys.as_of], args)[0] == b"OK")
@@ -225,7 +227,7 @@ class Lanes:
         values = list(found.values()) if isinstance(found, dict) else list(found)[1:]
         return values[0].decode() if values else ""
 
-    def _run(self, name: str, keys: Sequence[str], args: Sequence[str | int]) -> list[bytes]:
+    def _run(self, name: str, keys: Sequence[str], args: Sequence[Arg]) -> list[bytes]:
         return run_script(self._client, name, keys, args)
 
 

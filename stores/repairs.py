@@ -11,7 +11,7 @@ from schemas.keys import Names
 from schemas.leaderboards import Board
 from schemas.rows import RowKey
 from schemas.times import SECOND_MS
-from stores.connections import AnyRedis, redis_errors, run_script
+from stores.connections import AnyRedis, Arg, redis_errors, run_script
 from stores.lanes import Entries, LaneMeta, read_packed
 
 _SCAN_COUNT = 1_000
@@ -64,7 +64,7 @@ class LaneRepairs:
         """
         keys = self._names.lane(lane)
         token = str(uuid4())
-        args: list[str | int] = [epoch, *key, seen.text, "" if packed is None else packed, token]
+        args: list[Arg] = [epoch, *key, seen.text, "" if packed is None else packed, token]
         touched = [keys.meta, keys.boards, keys.expelled, keys.torn, keys.board(key.board)]
         answer = self._run("expel", lane, touched, args)
         return token if answer[0] == b"OK" else None
@@ -139,11 +139,11 @@ class LaneRepairs:
         found = {player: read_packed(score) for player, score in pairs if score is not None}
         return (epoch.decode() if state == b"ready" else "", found)
 
-    def _run_on_board(self, name: str, lane: int, board: str, args: list[str | int]) -> bytes:
+    def _run_on_board(self, name: str, lane: int, board: str, args: list[Arg]) -> bytes:
         keys = self._names.lane(lane)
         return self._run(name, lane, [keys.meta, keys.boards, keys.torn, keys.board(board)], args)[0]
 
-    def _run(self, name: str, lane: int, keys: list[str], args: list[str | int]) -> list[bytes]:
+    def _run(self, name: str, lane: int, keys: list[str], args: list[Arg]) -> list[bytes]:
         answer = run_script(self._client, name, keys, args)
         if answer[0] == b"FENCED":
             raise LaneMoved(f"lane {lane} was begun anew")

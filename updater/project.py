@@ -96,7 +96,8 @@ def _portions(batch: Batch, recording: Recording) -> Iterator[tuple[list[Range],
             reached, keys = {}, set()
         keys |= more
         reached[partition] = offset + 1
-    yield _ranges(first, reached, whole), keys
+    if reached:
+        yield _ranges(first, reached, whole), keys
 
 
 def _ranges(first: Mapping[int, int], reached: Mapping[int, int], whole: Mapping[int, Range]) -> list[Range]:

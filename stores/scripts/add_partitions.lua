@@ -12,6 +12,6 @@ if found[1] ~= ARGV[1] then
 end
 if tonumber(found[2]) < tonumber(ARGV[2]) then
   redis.call('HSET', KEYS[1], 'partitions', ARGV[2])
-  note_as_of(KEYS[1], KEYS[2])
+  note_as_of(KEYS[1], KEYS[2], ARGV[2])
 end
 return {'OK'}

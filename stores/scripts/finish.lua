@@ -6,7 +6,7 @@
 -- REQUIRES rebuilding, this epoch, seq = number of steps; or already (ready, this epoch), and then nothing is written.
 -- ATOMIC   All of it. applied is set, not raised; the state comes last.
 
-local found = redis.call('HMGET', KEYS[1], 'state', 'epoch', 'seq')
+local found = redis.call('HMGET', KEYS[1], 'state', 'epoch', 'seq', 'partitions')
 if found[1] == 'ready' and found[2] == ARGV[1] then
   return {'OK'}
 end
@@ -20,6 +20,6 @@ for arg = 3, #ARGV, 3 do
     redis.call('HSET', KEYS[3], ARGV[arg], ARGV[arg + 2])
   end
 end
-note_as_of(KEYS[1], KEYS[3])
+note_as_of(KEYS[1], KEYS[3], found[4])
 redis.call('HSET', KEYS[1], 'state', 'ready')
 return {'OK'}

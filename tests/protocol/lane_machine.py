@@ -46,7 +46,7 @@ entries_of_boards = st.dictionaries(boards, st.tuples(expiries, images), max_siz
     lambda found: tuple((board, *rest) for board, rest in found.items())
 )
 starts = st.lists(st.tuples(offsets, times), min_size=1, max_size=3)
-moves = st.dictionaries(st.integers(0, 2), st.tuples(nearby, st.sampled_from((0, 1, 5)), times), max_size=3)
+moves = st.dictionaries(st.integers(0, 2), st.tuples(nearby, st.sampled_from((0, 1, 5)), times), min_size=1, max_size=3)
 
 
 class ScriptsAgainstReference(RuleBasedStateMachine):
@@ -282,7 +282,7 @@ class ScriptsAgainstReference(RuleBasedStateMachine):
         self.every_key_is_the_same()
         what = data.draw(st.sampled_from(("", "", "", "", "project", "delete", "save", "roll back")))
         if what == "project":
-            self.project(IDS[0], 0, {}, ((board, None, images),))
+            self.project(IDS[0], 0, {0: (0, 0, None)}, ((board, None, images),))
         elif what == "delete" and find(self.lane.zsets, board) is not None:
             self.real.delete(self.real.keys.board(board))
             self.lane = self.lane._replace(zsets=reference.drop(self.lane.zsets, board))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -90,9 +91,7 @@ def board_args(entries: Entries) -> list[str | int | None]:
     """Entries as merge() takes them."""
     args: list[str | int | None] = []
     for board, expires_at, images in entries:
-        args += [board, expires_at, len(images)]
-        for player, packed in images:
-            args += [packed, player]
+        args += [board, expires_at, json.dumps([text for player, packed in images for text in (str(packed), player)])]
     return args
 
 

@@ -169,14 +169,15 @@ class Stack:
         with open_catalogue(self.direct) as catalogue:
             catalogue.write_leaderboards([define(rules.leaderboard, definition, now_ms())])
 
-    def add_partition(self) -> None:
+    def count_partitions(self) -> int:
+        """How many the topic of events has."""
         admin = KafkaLogAdmin(self.direct)
         try:
             found = admin.describe()
         finally:
             admin.close()
         assert found is not None
-        self.init(found.partitions + 1)
+        return found.partitions
 
     def delete_key(self, key: str) -> bool:
         """Delete a key of a lane, named without the prefix; False where there is none, or Valkey is away."""

@@ -9,15 +9,19 @@ from typing import Any
 
 from commands.administer import open_catalogue
 from schemas.errors import StandingsError, StoreUnavailable
+from schemas.rows import Topology
 from schemas.settings import Settings
 from schemas.times import format_time_or_none
+from stores.clock import now_ms
 from stores.connections import connect_redis
 from stores.dynamodb import Dynamo, connect_dynamodb
 from stores.kafka_log import KafkaLogAdmin
-from stores.lanes import Lanes
+from stores.lanes import LaneMeta, Lanes, LaneState, topology_ids
 from stores.log import LogDescription
 from stores.scorebook import Scorebook
 
+# An idle updater moves as_of every second: one that is older has none, or one that can't go on.
+_LATE_MS = 60_000
 _PACKAGES = ("standings", "redis", "boto3", "kafka-python", "granian", "pydantic")
 
 
@@ -101,22 +105,35 @@ def _lanes(settings: Settings, log: LogDescription | None) -> list[Part]:
         return [Part("lanes", False, "unknown", str(error))]
     if topology is None:
         return [Part("lanes", False, "missing", "there is no layout: run `standings init`")]
-    lanes = Lanes(connect_redis(settings), settings.names)
-    parts = []
-    for lane in range(topology.lanes):
+    client = connect_redis(settings)
+    lanes = Lanes(client, settings.names)
+    try:
+        return [
+            _ask(name_lane(lane), lambda lane=lane: describe_lane(lane, lanes.read_meta(lane), topology, log, now_ms()))  # type: ignore[misc]
+            for lane in range(topology.lanes)
+        ]
+    finally:
+        client.close()
 
-        def look(lane: int = lane) -> Part:
-            meta = lanes.read_meta(lane)
-            ours = meta.ids.truth_id == topology.truth_id and meta.ids.topology == topology.tag
-            ours = ours and (log is None or meta.ids.log_id == log.log_id)
-            state = meta.state if ours or meta.state != "ready" else "foreign"
-            detail = f"{len(meta.boards)} boards, as of {format_time_or_none(meta.as_of) or 'unknown'}"
-            if meta.state == "rebuilding":
-                detail = f"{meta.progress or 0} rows so far"
-            return Part(f"lane {lane}", state == "ready", str(state), detail)
 
-        parts.append(_ask(f"lane {lane}", look))
-    return parts
+def name_lane(lane: int) -> str:
+    """What the lane is called among the parts."""
+    return f"lane {lane}"
+
+
+def describe_lane(lane: int, meta: LaneMeta, topology: Topology, log: LogDescription | None, now_at: int) -> Part:
+    """A lane is well where it is ready, of this log, truth and layout, and where an updater brings it on."""
+    name = name_lane(lane)
+    if meta.state is LaneState.REBUILDING:
+        return Part(name, False, str(meta.state), f"{meta.progress or 0} rows so far")
+    detail = f"{len(meta.boards)} boards, as of {format_time_or_none(meta.as_of) or 'unknown'}"
+    if meta.state is not LaneState.READY:
+        return Part(name, False, str(meta.state), detail)
+    if meta.ids != topology_ids(meta.ids.log_id if log is None else log.log_id, topology):
+        return Part(name, False, "foreign", detail)
+    if meta.as_of is None or meta.as_of < now_at - _LATE_MS:
+        return Part(name, False, "late", f"{detail}: no updater brings it on")
+    return Part(name, True, str(meta.state), detail)
 
 
 def _versions() -> dict[str, str]:

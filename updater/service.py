@@ -83,7 +83,7 @@ class UpdaterService:
         lanes = Lanes(connect_redis(settings), names)
         projector = Projector(lanes, clocks.now_at, clocks.boot_ms)
         pipeline = Pipeline(
-            Decoder(registry, settings.clock_skew_ms),
+            Decoder(registry, settings.clock_skew_ms, clocks.now_at),
             Recorder(Scorebook(self._dynamo, names), lanes, clocks.now_at),
             projector,
             DeadLetters(self._producer, names, settings.max_dead_letter_share),

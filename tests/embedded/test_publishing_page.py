@@ -15,6 +15,7 @@ from embedded.single import running_broker
 from schemas.leaderboards import Definition, define
 from schemas.rows import Topology
 from schemas.settings import load_settings
+from stores.clock import now_ms
 from stores.kafka_log import KafkaLogAdmin
 from stores.log import Record
 from stores.registry import Registry
@@ -63,7 +64,9 @@ def test_the_example_publishes_events_that_an_updater_takes(tmp_path: Path) -> N
         records = read_records(address, settings.names.events, 2)
     registry = Registry(OneLeaderboard())  # type: ignore[arg-type]
     registry.reread()
-    decoded = {json.loads(one.record.value or b"")["match_id"]: one for one in Decoder(registry, 0).decode(records)}
+    decoded = {
+        json.loads(one.record.value or b"")["match_id"]: one for one in Decoder(registry, 0, now_ms).decode(records)
+    }
     assert decoded.keys() == {"cup-final-7", "training-1"}
     match, score = decoded["cup-final-7"].outcome, decoded["training-1"].outcome
     assert getattr(match, "results", match) == (("zed", 10), ("amy", 7))

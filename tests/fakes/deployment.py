@@ -151,7 +151,7 @@ class UpdaterProcess:
         producer, share = here.log.producer(), here.settings.max_dead_letter_share
         self.dead_letters = DeadLetters(producer, here.settings.names, share)
         self.pipeline = here.make_pipeline(
-            Decoder(self.registry, here.settings.clock_skew_ms),
+            Decoder(self.registry, here.settings.clock_skew_ms, here.clock.now_at),
             self.recorder,
             self.projector,
             self.dead_letters,

@@ -39,7 +39,7 @@ def decoded(deployment: Deployment, records: Sequence[Record] | None = None) -> 
     registry = deployment.updater().registry
     registry.reread()
     found = fetched(deployment) if records is None else records
-    return Decoder(registry, deployment.settings.clock_skew_ms).decode(found)
+    return Decoder(registry, deployment.settings.clock_skew_ms, deployment.clock.now_at).decode(found)
 
 
 def batch(deployment: Deployment, *bodies: Mapping[str, Any], ids: LaneIds | None = None) -> Batch:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from schemas.times import MINUTE_MS, format_time
+from schemas.times import DAY_MS, MINUTE_MS, format_time
 from stores.log import Record
 from tests.fakes.deployment import MAIN, START_AT, Deployment
 from tests.updater.events import decoded, match, reasons, score
@@ -78,12 +78,24 @@ def test_how_far_ahead_a_time_is_counts_from_the_records_own(
     assert isinstance(outcome(deployment, record(body, appended=appended)), DeadLetter) is not accepted
 
 
+@pytest.mark.parametrize(("late_ms", "accepted"), [(0, True), (1, False)])
+def test_a_producers_timestamp_of_after_tomorrow_is_a_dead_letter(
+    deployment: Deployment, late_ms: int, *, accepted: bool
+) -> None:
+    # Its boards would be known to no rebuild. What the broker stamped is believed whatever this clock says.
+    deployment.clock.advance(-DAY_MS - late_ms)
+    found = outcome(deployment, record(score("m"), appended=False))
+    assert (getattr(found, "reason", None) is None) is accepted
+    assert accepted or found.reason == "invalid-timestamp"
+    assert not isinstance(outcome(deployment, record(score("m"), appended=True)), DeadLetter)
+
+
 def test_an_unknown_leaderboard_is_looked_up_once_for_a_batch_and_then_dead(deployment: Deployment) -> None:
     registry = deployment.updater().registry
     registry.reread()
     scans = deployment.dynamodb.faults.calls["Scan"]
     strange = [record(score("m", leaderboard="new")), record(score("m", leaderboard="none"))]
-    found = Decoder(registry, 500).decode(strange)
+    found = Decoder(registry, 500, deployment.clock.now_at).decode(strange)
     assert reasons(found) == ["leaderboard-not-found"] * 2
     assert deployment.dynamodb.faults.calls["Scan"] == scans + 1
 
@@ -92,7 +104,7 @@ def test_a_leaderboard_that_was_made_since_the_last_look_is_found(deployment: De
     registry = deployment.updater().registry
     registry.reread()
     deployment.define({"new": MAIN})
-    found = Decoder(registry, 500).decode([record(score("m", leaderboard="new"))])
+    found = Decoder(registry, 500, deployment.clock.now_at).decode([record(score("m", leaderboard="new"))])
     assert found[0].outcome.leaderboard.name == "new"  # type: ignore[union-attr]
 
 
@@ -101,14 +113,14 @@ def test_nothing_is_dead_while_the_table_of_leaderboards_cannot_be_read(deployme
     registry.reread()
     deployment.dynamodb.faults.fail_calls("InternalFailure", operation="Scan")
     with pytest.raises(Exception, match="read the leaderboards"):
-        Decoder(registry, 500).decode([record(score("m", leaderboard="new"))])
+        Decoder(registry, 500, deployment.clock.now_at).decode([record(score("m", leaderboard="new"))])
 
 
 def test_known_leaderboards_cost_no_look_up(deployment: Deployment) -> None:
     registry = deployment.updater().registry
     registry.reread()
     calls = deployment.dynamodb.faults.calls.total()
-    Decoder(registry, 500).decode([record(score("m"))])
+    Decoder(registry, 500, deployment.clock.now_at).decode([record(score("m"))])
     assert deployment.dynamodb.faults.calls.total() == calls
 
 

@@ -16,6 +16,8 @@ from stores.boards import Ties
 
 MAX_WAIT_S = 5.0
 WAITING = ("after", "wait")
+# A batch of bad lines would be answered with many times its size.
+MAX_FAULTS = 50
 _INTEGER = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", re.ASCII)
 
@@ -152,11 +154,14 @@ class Parameters:
 
 
 def invalid_request(pointers: Sequence[Fault], parameters: Sequence[Fault] = ()) -> Problem:
-    """The problem that lists these faults of the body and of the parameters."""
+    """The problem that lists these faults of the body and of the parameters: the first 50, and how many there are."""
     faults = [*pointers, *parameters]
     first = f"{faults[0].place} {faults[0].detail}".strip()
     detail = first if len(faults) == 1 else f"{first}; and {len(faults) - 1} more, see errors"
-    return Problem("invalid-request", detail, pointers, parameters)
+    if len(faults) > MAX_FAULTS:
+        detail += f" for the first {MAX_FAULTS}"
+    listed = pointers[:MAX_FAULTS]
+    return Problem("invalid-request", detail, listed, parameters[: MAX_FAULTS - len(listed)])
 
 
 def _decode(raw: bytes) -> bytes:

@@ -24,7 +24,7 @@ from stores.catalogue import Catalogue
 from stores.clock import now_ms
 from stores.connections import connect_redis
 from stores.deadline import Deadline
-from stores.dynamodb import Dynamo, connect_dynamodb
+from stores.dynamodb import QUERY_TIMEOUT_S, Dynamo, connect_dynamodb
 from stores.lanes import Lanes
 from stores.log import Committed, LogDescription
 from stores.scorebook import Scorebook
@@ -64,7 +64,8 @@ def main() -> None:
         catalogue.create_tables()
         leaderboard = define("bench", Definition(order="higher", min=0, max=2_097_151, windows=("all",)), now_ms())
         world = World(LOG, Topology(1, 1, "truth"), {"bench": leaderboard})
-        scorebook = Scorebook(dynamo, settings.names)
+        queries = Dynamo(connect_dynamodb(settings, QUERY_TIMEOUT_S))
+        scorebook = Scorebook(queries, settings.names)
         board = leaderboard.board(leaderboard.all_window)
         _write(scorebook, board, rows)
         runner = Runner(
@@ -81,6 +82,7 @@ def main() -> None:
                 f"ratio {bare_s / ours_s:.2f}\n"
             )
         dynamo.close()
+        queries.close()
 
 
 def _write(scorebook: Scorebook, board: Board, rows: int) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import re
 import sys
 import threading
 import time
@@ -29,6 +30,9 @@ _READS = frozenset(
     {"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems", "DescribeTable", "ListTables"}
     | {"DescribeTimeToLive", "DescribeEndpoints", "DescribeLimits", "ListTagsOfResource"}
 )
+
+# The partition key needs an equality: where there is one condition only, it is that.
+_PARTITION_ALONE = re.compile(r"\s*\w+\s*=\s*:\w+\s*")
 
 _Reply = tuple[int, dict[str, str], Any]
 _Handler = Callable[[str, str, dict[str, str], bytes, dict[str, Any]], Awaitable[_Reply]]
@@ -48,6 +52,7 @@ def main() -> int:
         journal.compact(_save)
     _tell(f"{count} requests replayed in {time.monotonic() - started_at:.2f} s")
     _record(journal)
+    _skip_needless_conditions()
     threading.Thread(target=_sync_for_ever, args=(journal,), daemon=True).start()
     asyncio.run(_serve(options.port))
     if not journal.is_empty():
@@ -149,6 +154,27 @@ def _record(journal: Journal) -> None:
         return reply
 
     dynamodb.handle_request = handle_and_record
+
+
+def _skip_needless_conditions() -> None:
+    """Let a query by partition key alone not ask each item of the partition whether it is in it.
+
+    ministack parses the condition anew for every item, and that for every page: 16 µs each, so that a
+    page of a partition of 100,000 items took 1.7 s.
+    """
+    from ministack.services import dynamodb  # noqa: PLC0415 - after _configure
+
+    name = "_evaluate_condition"  # none of its public names: one that lacks it is as slow as it ever was
+    evaluate = getattr(dynamodb, name, None)
+    if evaluate is None:
+        return
+
+    def evaluate_if_needed(expression: str, *rest: Any, slot: str = "ConditionExpression") -> bool:
+        if slot == "KeyConditionExpression" and _PARTITION_ALONE.fullmatch(expression):
+            return True
+        return bool(evaluate(expression, *rest, slot=slot))
+
+    setattr(dynamodb, name, evaluate_if_needed)
 
 
 def _sync_for_ever(journal: Journal) -> None:

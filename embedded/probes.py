@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import socket
 import struct
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from embedded.ports import LOOPBACK
 
 PROBE_TIMEOUT_S = 1.0
+_READYZ_TIMEOUT_S = 5.0  # it asks every store itself, for up to 4 s
 
 Probe = Callable[[int], bool]
 """Takes the pid of the child that should answer; True when it answers and is ready."""
@@ -67,6 +69,27 @@ def probe_dynamodb(port: int) -> Probe:
 def probe_http(port: int, path: str) -> Probe:
     """Make a probe that is true once GET `path` answers 200; no proxy is ever asked."""
     return lambda _pid: _answers_200(port, "GET", path, None, {})
+
+
+def ask_what_is_missing(port: int) -> str | None:
+    """Ask the api, GET /readyz, what keeps it from being ready; None where nothing does."""
+    link = http.client.HTTPConnection(LOOPBACK, port, timeout=_READYZ_TIMEOUT_S)
+    try:
+        link.request("GET", "/readyz")
+        reply = link.getresponse()
+        body = reply.read()
+        if reply.status == 200:
+            return None
+        found = json.loads(body)
+        rebuilding = [lane for lane in found.get("lanes", ()) if lane["state"] == "rebuilding"]
+        if len(rebuilding) == sum(lane["state"] != "ready" for lane in found.get("lanes", ())) > 0:
+            rows = sum(int(lane["progress"] or 0) for lane in rebuilding)
+            return f"boards are being rebuilt from the scorebook: {rows} rows so far"
+        return str(found["detail"])
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as error:
+        return f"the api does not answer: {error}"
+    finally:
+        link.close()
 
 
 def probe_nothing(_pid: int) -> bool:

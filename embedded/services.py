@@ -78,9 +78,9 @@ def describe_dynamodb(port: int, folder: Path, env: Mapping[str, str]) -> ChildS
 def describe_role(role: str, env: Mapping[str, str], api_port: int) -> ChildSpec:
     """Describe api, updater or keeper: `python -m cli ROLE` with its settings in `env`.
 
-    The api is ready when GET /readyz answers 200, the others as soon as they run.
+    The api is up when GET /livez answers 200, whatever state the boards are in; the others as soon as they run.
     """
-    probe = probe_http(api_port, "/readyz") if role == "api" else probe_nothing
+    probe = probe_http(api_port, "/livez") if role == "api" else probe_nothing
     argv = (sys.executable, "-m", "cli", role)
     # the api is asked to end (it may have workers of its own); the others are safe to kill
     orphan_signal = signal.SIGTERM if role == "api" else signal.SIGKILL

@@ -72,6 +72,7 @@ class Supervisor:
         self._must_kill = False
         self._complaint = ""
         self._logs_checked_at = 0.0
+        self._unwritten: list[Callable[[], None]] = []
 
     def end_leftovers(self) -> None:
         """End what a crashed supervisor of this folder left running."""
@@ -111,10 +112,14 @@ class Supervisor:
             if time.monotonic() > give_up_at:
                 late = next(self._watched[name] for name in names if not self._watched[name].is_up)
                 raise StackError(late.child.explain_end())
-            if self._signals:  # what a hook swallowed
-                raise StopRequested
-            self.tick()
-            time.sleep(_START_TICK_S)
+            self.wait_a_turn()
+
+    def wait_a_turn(self) -> None:
+        """Look at every child, and wait a moment; for who waits for more than children at the start."""
+        if self._signals:  # what a hook swallowed
+            raise StopRequested
+        self.tick()
+        time.sleep(_START_TICK_S)
 
     def supervise(self) -> None:
         """Watch until SIGINT or SIGTERM asks to stop."""
@@ -137,7 +142,9 @@ class Supervisor:
         if now - self._logs_checked_at > _LOG_CHECK_EVERY_S:
             self._logs_checked_at = now
             for watched in self._watched.values():
-                watched.child.bound_log()
+                self._write(watched.child.bound_log)
+            for write in self._unwritten:
+                self._write(write)
 
     def stop(self, drained: Callable[[], bool] | None, drain_timeout_s: float) -> None:
         """Stop all in order: api, and once the log is `drained` updater, keeper, broker, stores.
@@ -153,7 +160,7 @@ class Supervisor:
         for name in [*STOP_ORDER, *reversed(self._watched)]:
             self._stop_one(name)
         self._dismiss_guard()
-        write_roster(self._roster, os.getpid(), [])
+        self._write(self._write_roster)
 
     @contextmanager
     def handling_signals(self) -> Iterator[None]:
@@ -204,7 +211,19 @@ class Supervisor:
             watched.started_at = time.monotonic()
             watched.ready_by = watched.started_at + watched.child.spec.ready_timeout_s
             watched.start_at = None
-            write_roster(self._roster, os.getpid(), [each.child for each in self._watched.values()])
+            self._write(self._write_roster)
+
+    def _write_roster(self) -> None:
+        write_roster(self._roster, os.getpid(), [each.child for each in self._watched.values()])
+
+    def _write(self, write: Callable[[], None]) -> None:
+        """Write a file now or, where the disk is full, a little later: that ends nothing."""
+        self._unwritten = [one for one in self._unwritten if one != write]
+        try:
+            write()
+        except OSError as error:
+            self._unwritten.append(write)
+            self._complain(f"a file can't be written, which is tried again: {error}")
 
     def _note_death(self, watched: _Watched, now: float) -> None:
         self._say(f"{watched.child.explain_end()}; it is started again")
@@ -227,7 +246,7 @@ class Supervisor:
         watched.is_up = True
         if watched.deaths:
             self._say(f"{name} runs again (pid {watched.child.pid})")
-            self._changed()
+            self._write(self._changed)
 
     def _drain(self, drained: Callable[[], bool], timeout_s: float) -> None:
         give_up_at = time.monotonic() + timeout_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from embedded.environment import clean_environment, describe_settings
 from embedded.errors import KilledAtOnce, StackError, StopRequested
 from embedded.files import DataFolder
 from embedded.ports import LOOPBACK, choose_port, require_free
+from embedded.probes import ask_what_is_missing
 from embedded.services import (
     ROLES,
     STORES,
@@ -30,6 +32,7 @@ DescribeRole = Callable[[str, Settings, int], ChildSpec]
 """Takes the role's name, its environment and the api's port."""
 
 _ROLE_TRIES = 3
+_TELL_EVERY_S = 5.0
 _STORES_TIMEOUT_S = 600.0  # a journal of millions of statements may have to be replayed
 
 
@@ -154,9 +157,28 @@ class _Run:
         role_env = {**env, **self._settings}
         self._supervisor.start([self._describe(role, role_env, self._options.port) for role in ROLES])
         self._supervisor.wait_until_ready(ROLES, self._options.ready_timeout_s, tries=_ROLE_TRIES)
+        self._wait_until_whole()
         self._is_ready = True
         self._write_stack()
         self._hooks.ready(self._describe_stack())
+
+    def _wait_until_whole(self) -> None:
+        """The broker is new at every start, so all boards are rebuilt first, however long that takes.
+
+        Errors: StackError where nothing has moved for `ready_timeout_s`.
+        """
+        began_s = moved_s = told_s = time.monotonic()
+        last: str | None = None
+        while (missing := ask_what_is_missing(self._options.port)) is not None:
+            now_s = time.monotonic()
+            if missing != last:
+                last, moved_s = missing, now_s
+            if now_s > moved_s + self._options.ready_timeout_s:
+                raise StackError(f"the boards did not get ready, and nothing moves any more: {missing}")
+            if now_s > told_s + _TELL_EVERY_S:
+                told_s = now_s
+                self._hooks.say(f"not ready yet, {now_s - began_s:.0f} s: {missing}")
+            self._supervisor.wait_a_turn()
 
     def _describe_stores(self, env: Settings) -> list[ChildSpec]:
         # the slowest first

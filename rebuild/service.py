@@ -17,7 +17,7 @@ from stores.catalogue import Catalogue
 from stores.clock import now_ms
 from stores.connections import connect_redis
 from stores.deadline import boot_ms
-from stores.dynamodb import Dynamo, connect_dynamodb
+from stores.dynamodb import QUERY_TIMEOUT_S, Dynamo, connect_dynamodb
 from stores.kafka_log import KafkaLogAdmin
 from stores.lanes import Lanes
 from stores.metrics import serving_metrics
@@ -37,7 +37,8 @@ class RebuildService:
         client = connect_redis(settings)
         self.lanes = Lanes(client, names)
         repairs = LaneRepairs(client, names)
-        scorebook = Scorebook(self._dynamo, names)
+        self._queries = Dynamo(connect_dynamodb(settings, QUERY_TIMEOUT_S))
+        scorebook = Scorebook(self._queries, names)
         self.runner = Runner(scorebook, self.catalogue, self.lanes, self.admin, now_ms, progress)
         self.repairer = BoardRepairer(scorebook, self.catalogue, self.lanes, repairs, now_ms, progress)
         self.auditor = Auditor(scorebook, self.lanes, repairs, self.admin, now_ms)
@@ -55,6 +56,7 @@ class RebuildService:
         """End the connections."""
         self.admin.close()
         self._dynamo.close()
+        self._queries.close()
 
 
 def run_keeper(settings: Settings, stopping: threading.Event) -> None:

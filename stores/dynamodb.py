@@ -34,6 +34,8 @@ STATEMENTS_PER_BATCH = 25
 KEYS_PER_GET = 100
 CONNECT_TIMEOUT_S = 1
 READ_TIMEOUT_S = 2
+# For pages of thousands of rows, of which many are under way: DynamoDB takes milliseconds, the emulator seconds.
+QUERY_TIMEOUT_S = 10
 # After so long a request that was sent can no longer write.
 REQUEST_TIMEOUT_S = CONNECT_TIMEOUT_S + READ_TIMEOUT_S
 _PARALLEL_CALLS = 8
@@ -63,11 +65,14 @@ class Statement:
         return {"Statement": self.text, "Parameters": list(self.parameters)}
 
 
-def connect_dynamodb(settings: Settings) -> DynamoDBClient:
-    """A client with one attempt and short timeouts: the retries are ours. Safe to share between threads."""
+def connect_dynamodb(settings: Settings, read_timeout_s: float = READ_TIMEOUT_S) -> DynamoDBClient:
+    """A client with one attempt and short timeouts: the retries are ours. Safe to share between threads.
+
+    What writes keeps the read timeout: others rely on when its requests are over (REQUEST_TIMEOUT_S).
+    """
     config = Config(
         connect_timeout=CONNECT_TIMEOUT_S,
-        read_timeout=READ_TIMEOUT_S,
+        read_timeout=read_timeout_s,
         retries={"total_max_attempts": 1, "mode": "standard"},
         max_pool_connections=2 * _PARALLEL_CALLS,
         tcp_keepalive=True,

@@ -189,6 +189,13 @@ def test_a_match_has_1_to_200_results_and_nobody_twice(shared: World) -> None:
     ]  # fmt: skip
 
 
+def test_of_very_many_faults_the_first_50_are_listed_and_all_are_counted(shared: World) -> None:
+    body = {"match_id": "m", "leaderboard": "ranked", "results": [{"player_id": "", "score": "1"}] * 200}
+    response = shared.api.post("/v1/matches?a=1", body)
+    assert len(faults(response)) == 50
+    assert response.json()["detail"].endswith("; and 599 more, see errors for the first 50")
+
+
 @pytest.mark.parametrize("wait", ["0", "0.0", "5.1", "-1", "nan", "soon", "", "1&wait=1", "inf"])
 def test_a_wait_outside_its_bounds_is_refused(shared: World, wait: str) -> None:
     body = {"match_id": "m", "leaderboard": "ranked", "player_id": "zed", "score": 1}

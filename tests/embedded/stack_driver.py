@@ -18,10 +18,15 @@ from embedded.probes import probe_http, probe_nothing
 from embedded.stack import Stack
 
 API = """
-import http.server, sys
+import http.server, json, sys, time
+mode, began = sys.argv[2], time.monotonic()
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        self.send_response(200); self.end_headers()
+        rows = int((time.monotonic() - began) * 10) if mode == "slow" else 7
+        whole = mode == "whole" or self.path != "/readyz" or mode == "slow" and rows > 25
+        lanes = [{"lane": 0, "state": "rebuilding", "progress": rows}, {"lane": 1, "state": "ready", "progress": None}]
+        self.send_response(200 if whole else 503); self.end_headers()
+        self.wfile.write(json.dumps({"detail": "lane 0 is rebuilding", "lanes": lanes}).encode())
     def log_message(self, *args): pass
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
@@ -33,7 +38,8 @@ QUIET = "import time; time.sleep(600)"
 
 def describe(role: str, env: Mapping[str, str], port: int) -> ChildSpec:
     if role == "api":
-        return ChildSpec(role, (sys.executable, "-c", API, str(port)), env, probe_http(port, "/readyz"))
+        mode = next((flag.removeprefix("--boards=") for flag in sys.argv if flag.startswith("--boards=")), "whole")
+        return ChildSpec(role, (sys.executable, "-c", API, str(port), mode), env, probe_http(port, "/livez"))
     program = STUBBORN if "--stubborn" in sys.argv else QUIET
     return ChildSpec(role, (sys.executable, "-c", program, role), env, probe_nothing, orphan_signal=signal.SIGKILL)
 
@@ -66,7 +72,9 @@ def main() -> int:
         after_restart=lambda name, _settings: write(f"after {name}"),
         say=lambda line: write(f"say {line}"),
     )
-    return up.run(up.UpOptions(data=Path(sys.argv[1]), port=int(sys.argv[2])), hooks, describe)
+    patience_s = 1.0 if any(flag.startswith("--boards=") for flag in sys.argv) else 60.0
+    options = up.UpOptions(data=Path(sys.argv[1]), port=int(sys.argv[2]), ready_timeout_s=patience_s)
+    return up.run(options, hooks, describe)
 
 
 if __name__ == "__main__":

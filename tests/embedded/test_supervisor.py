@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -80,6 +82,24 @@ def test_a_child_that_dies_is_restarted_and_what_follows_comes_before_those_that
     assert sum("tried again: not yet" in line for line in watch.said) == 1  # told once
     assert watch.changes == 2
     assert not set(before.values()) & set(watch.supervisor.pids.values())
+
+
+def test_a_file_that_cannot_be_written_ends_nothing_and_is_written_later(watch: Watch) -> None:
+    watch.supervisor.start([describe("updater")])
+    watch.supervisor.wait_until_ready(["updater"], 5)
+    roster = watch.folder / "children.json"
+    roster.unlink()
+    (roster / "in the way").mkdir(parents=True)  # as good as a full disk
+    watch.die("updater")
+    watch.tick_until_up("updater")
+    assert any("can't be written, which is tried again" in line for line in watch.said)
+    shutil.rmtree(roster)
+    give_up_at = time.monotonic() + 15
+    while not roster.exists():
+        assert time.monotonic() < give_up_at
+        watch.supervisor.tick()
+        time.sleep(0.05)
+    assert [child["pid"] for child in json.loads(roster.read_text())["children"]] == [watch.supervisor.pids["updater"]]
 
 
 def test_a_child_that_keeps_dying_is_restarted_ever_less_often(watch: Watch) -> None:

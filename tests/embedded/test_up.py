@@ -90,6 +90,19 @@ def test_a_supervisor_that_is_killed_leaves_no_child(start_stack: Start, flags: 
     assert not again.has_said("say ended")
 
 
+def test_a_start_waits_for_as_long_as_the_boards_are_being_rebuilt(start_stack: Start) -> None:
+    start_stack("--boards=slow").wait_until_ready()  # 2.5 s, where 1 s without any progress is too long
+
+
+def test_a_start_whose_boards_make_no_progress_is_given_up(start_stack: Start) -> None:
+    stack = start_stack("--boards=stuck")
+    assert stack.process.wait(20) == 1
+    assert stack.lines()[-1].endswith(
+        "nothing moves any more: boards are being rebuilt from the scorebook: 7 rows so far"
+    )
+    assert not stack.has_said("ready ")
+
+
 def test_a_stop_before_the_stack_is_ready_leaves_nothing(start_stack: Start) -> None:
     stack = start_stack()
     wait_for(lambda: stack.has_said("init "))

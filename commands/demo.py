@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
 import sys
 import threading
@@ -83,16 +85,19 @@ class Demo:
                 raise StandingsError("stopped")
 
     def _play(self, client: Client) -> None:
-        """A match every half second, until stopped."""
+        """A match every half second, until stopped. All get better as they play: the board keeps moving."""
         tell(f"a live game is on: {self._url}/#board={GAME}:daily  (Ctrl-C stops)")
         chance = random.Random()
         skill = {player: chance.uniform(200, 3_000) for player in PLAYERS}
         with Live(console=self._console, auto_refresh=False, transient=True) as live:
             show_at_s = 0.0
-            while not self._stopping.wait(_MATCH_EVERY_S):
+            for number in itertools.count():
+                if self._stopping.wait(_MATCH_EVERY_S):
+                    return
+                practice = 1 + math.sqrt(number) / 10
                 match_id = f"demo-{now_ms()}-{chance.getrandbits(32):08x}"
                 results = {
-                    player: min(100_000, int(chance.expovariate(1 / skill[player])))
+                    player: min(100_000, int(practice * chance.expovariate(1 / skill[player])))
                     for player in chance.sample(PLAYERS, 4)
                 }
                 try:

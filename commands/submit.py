@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from client import Client
-from client.errors import problem_error
+from client.batches import MAX_BYTES
+from client.errors import ClientError, problem_error
+from schemas.errors import StandingsError
 from schemas.problem_replies import BatchAccepted
 
 _COLUMNS = ("match_id", "player_id", "score", "leaderboard", "ended_at")
@@ -44,18 +46,28 @@ def submit_lines(
             if isinstance(line, csv.Error):
                 result.refused.append((number, f"is no CSV: {line}"))
                 continue
+            raw = line.encode("utf-8", "surrogateescape")
+            if len(raw) > MAX_BYTES:
+                result.refused.append((number, f"has {len(raw)} bytes: one match is a line"))
+                continue
             unanswered.append(number)
-            yield line.encode("utf-8", "surrogateescape")
+            yield raw
 
-    for answer in client.submit_batch(encoded()):
-        number = unanswered.popleft()
-        if isinstance(answer, BatchAccepted):
-            result.accepted += 1
-            result.position = answer.position
-        else:
-            refusal = problem_error(answer.status, answer.model_dump(exclude_unset=True))
-            result.refused.append((number, str(refusal)))
-        progress(1)
+    try:
+        for answer in client.submit_batch(encoded()):
+            number = unanswered.popleft()
+            if isinstance(answer, BatchAccepted):
+                result.accepted += 1
+                result.position = answer.position
+            else:
+                refusal = problem_error(answer.status, answer.model_dump(exclude_unset=True))
+                result.refused.append((number, str(refusal)))
+            progress(1)
+    except ClientError as error:
+        if not result.accepted and not result.refused:
+            raise
+        told = f"{result.accepted} lines were accepted before this, the next may have been: submit the whole again"
+        raise StandingsError(f"{error}; {told}") from error
     result.refused.sort()
     return result
 

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,10 +139,10 @@ class _Run:
 
     def _run_and_stop(self) -> None:
         try:
-            self._start()
-            self._supervisor.supervise()
-        except StopRequested:
-            pass
+            with suppress(StopRequested):
+                self._start()
+                self._supervisor.supervise()
+            self._hooks.say(f"stopping, once all that was accepted is recorded; the data stay in {self._folder.path}")
         finally:
             self._hooks.stopping()
             # a broken start has accepted nothing that there is a need to wait for

@@ -47,6 +47,9 @@ class Service(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.asked.append(self.path)
         lines = self.rfile.read(int(self.headers["Content-Length"])).split(b"\n")
+        if b"forbidden" in lines[0]:
+            self._reply(403, json.dumps({"type": "/problems/forbidden", "title": "t", "status": 403, "detail": "no"}))
+            return
         said = [REFUSED if b"bad" in line else {"status": 202, "position": f"p-{len(line)}"} for line in lines]
         self._reply(200, "\n".join(json.dumps({"line": number} | one) for number, one in enumerate(said, 1)))
 
@@ -138,6 +141,14 @@ def test_a_long_file_goes_in_batches_and_keeps_its_numbers(service: ThreadingHTT
     assert (code, out) == (1, "2099 accepted, 1 refused\n")
     assert err.startswith("standings: line 1700: ")
     assert Service.asked == ["/v1/matches:batch"] * 3
+
+
+def test_a_file_that_breaks_off_says_how_far_it_went(service: ThreadingHTTPServer) -> None:
+    rows = [f"{'forbidden' if number == 1_001 else 'm'},zed,{number}" for number in range(1, 1_501)]
+    code, out, err = run(url_of(service), "submit", "-", stdin="\n".join(rows).encode())
+    assert (code, out.strip(), err.count("\n")) == (1, "", 1)
+    assert "no; 1000 lines were accepted before this" in err
+    assert "submit the whole again" in err
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,16 @@ def test_ndjson_goes_in_but_for_its_refused_lines(stack: RunningStack) -> None:
     wait_for("the rest is in", lambda: stack.entries("lines:all") == [("jim", 5), ("ja", 4), ("jo", 3)])
 
 
+def test_a_line_that_no_request_can_hold_is_refused_and_the_rest_goes_in(stack: RunningStack) -> None:
+    lines = [
+        b'{"match_id":"huge-%d","leaderboard":"lines","results":[{"player_id":"h","score":1}]%s}' % (number, more)
+        for number, more in enumerate((b"", b" " * 5_000_000, b""))
+    ]
+    done = stack.command("submit", "-", stdin=b"\n".join(lines))
+    assert (done.returncode, done.stdout) == (1, "2 accepted, 1 refused\n")
+    assert_refused(told_lines(done.stderr), {2: "bytes"})
+
+
 def test_a_byte_order_mark_does_not_make_ndjson_a_csv(stack: RunningStack) -> None:
     line = b'\xef\xbb\xbf{"match_id":"bom","results":[{"player_id":"bom","score":1}]}\n'
     done = stack.command("submit", "-", stdin=line)

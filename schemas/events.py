@@ -194,6 +194,10 @@ def _fault(error: ErrorDetails) -> Fault:
     context = error.get("ctx") or {}
     if kind == "value_error":
         return Fault(place, str(context["error"]))
+    if kind == "too_short":
+        return Fault(place, f"has {context['actual_length']} items, and needs at least {context['min_length']}")
+    if kind == "too_long":
+        return Fault(place, f"has more than {context['max_length']} items")
     return Fault(place, _RULES.get(kind) or error["msg"][:1].lower() + error["msg"][1:])
 
 

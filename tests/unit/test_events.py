@@ -213,6 +213,15 @@ def test_a_match_without_results_or_with_more_than_200_is_refused(count: int) ->
     assert places_in(match(results=results)) == ["/results"]
 
 
+@pytest.mark.parametrize(
+    ("count", "told"), [(0, "has 0 items, and needs at least 1"), (MAX_RESULTS + 1, "has more than 200 items")]
+)
+def test_a_list_of_a_wrong_length_is_told_by_how_many_are_right(count: int, told: str) -> None:
+    results = [{"player_id": f"p{number}", "score": 1} for number in range(count)]
+    with pytest.raises(InvalidEvent, match=told):
+        parse(match(results=results), MatchBody)
+
+
 @pytest.mark.parametrize("wrong", [None, {}, "zed", 5, {"player_id": "zed", "score": 1}])
 def test_results_are_a_list(wrong: Any) -> None:
     assert faults_in(match(results=wrong)) == [Fault("/results", "must be a JSON array")]

@@ -40,6 +40,7 @@ class Child:
         self.spec = spec
         self.log = log
         self._process: subprocess.Popen[bytes] | None = None
+        self._log_begins_at = 0
 
     @property
     def pid(self) -> int:
@@ -49,6 +50,7 @@ class Child:
     def start(self) -> None:
         """Start the process in a session of its own, so that Ctrl-C reaches the supervisor alone."""
         with self.log.open("ab") as log:
+            self._log_begins_at = log.tell()
             self._process = subprocess.Popen(  # noqa: S603 - the command lines are ours
                 self.spec.argv,
                 stdin=subprocess.DEVNULL,
@@ -123,14 +125,16 @@ class Child:
             how = f"was ended by {signal.Signals(-code).name}"
         else:
             how = f"ended with exit code {code}"
-        return f"{self.spec.name} {how}: {_read_last_line(self.log)} (see {self.log})"
+        return f"{self.spec.name} {how}: {_read_last_line(self.log, self._log_begins_at)} (see {self.log})"
 
 
-def _read_last_line(log: Path) -> str:
+def _read_last_line(log: Path, begins_at: int) -> str:
+    """The last line of those after this place, unless the log was emptied since."""
     if not log.exists():
         return "no output"
     with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - 4096))
+        size = log.stat().st_size
+        file.seek(max(0 if begins_at > size else begins_at, size - 4096))
         lines = file.read().decode("utf-8", "replace").split("\n")
     told = [line.strip() for line in lines if line.strip()]
     return told[-1][:300] if told else "no output"

@@ -120,6 +120,22 @@ def test_a_start_that_fails_is_told_with_the_last_line_of_the_log(watch: Watch) 
         watch.supervisor.wait_until_ready(["redis"], 5)
 
 
+def test_what_an_earlier_run_said_is_not_told_as_the_cause(tmp_path: Path) -> None:
+    child = Child(
+        describe("api", "import sys; print('of the first') if sys.argv[1] == 'api' else None"), tmp_path / "l"
+    )
+    child.begin_log()
+    child.start()
+    while child.is_running():
+        time.sleep(0.01)
+    assert "of the first" in child.explain_end()
+    child.spec = describe("quiet", program)
+    child.start()
+    while child.is_running():
+        time.sleep(0.01)
+    assert "ended with exit code 0: no output" in child.explain_end()
+
+
 def test_a_start_that_takes_too_long_is_told(watch: Watch) -> None:
     watch.supervisor.start([describe("redis", probe=lambda _pid: False)])
     with pytest.raises(StackError, match="redis is not ready"):

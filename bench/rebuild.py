@@ -58,14 +58,17 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         redis_url = stack.enter_context(running_valkey(folder / "redis"))
         dynamodb_url = stack.enter_context(running_dynamodb(folder / "dynamodb"))
-        settings = load_settings({"STANDINGS_REDIS_URL": redis_url, "STANDINGS_DYNAMODB_URL": dynamodb_url})
+        settings = load_settings({
+            "STANDINGS_REDIS_URL": redis_url, "STANDINGS_DYNAMODB_URL": dynamodb_url,
+            "STANDINGS_REBUILD_QUERIES": "2",  # as the embedded stack has it
+        })  # fmt: skip
         dynamo = Dynamo(connect_dynamodb(settings))
         catalogue = Catalogue(dynamo, settings.names, time.sleep)
         catalogue.create_tables()
         leaderboard = define("bench", Definition(order="higher", min=0, max=2_097_151, windows=("all",)), now_ms())
         world = World(LOG, Topology(1, 1, "truth"), {"bench": leaderboard})
         queries = Dynamo(connect_dynamodb(settings, QUERY_TIMEOUT_S))
-        scorebook = Scorebook(queries, settings.names)
+        scorebook = Scorebook(queries, settings.names, settings.rebuild_queries)
         board = leaderboard.board(leaderboard.all_window)
         _write(scorebook, board, rows)
         runner = Runner(

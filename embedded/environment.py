@@ -54,5 +54,7 @@ def describe_settings(
         "STANDINGS_DEADLINE_MS": "5000",
         # the broker waits half of it at each join
         "STANDINGS_KAFKA_SESSION_TIMEOUT_MS": "2000",
+        # the emulator is one thread: more at once are no faster, and let everybody else wait
+        "STANDINGS_REBUILD_QUERIES": "2",
         **describe_emulator_access(),
     }

@@ -36,7 +36,13 @@ class Leases:
             now_at = self._now_at()
             if now_at - taken_at < LEASE_MS // 3:
                 return
-            if not self._catalogue.take_lease(name, self._owner, now_at, now_at + LEASE_MS):
+            try:
+                taken = self._catalogue.take_lease(name, self._owner, now_at, now_at + LEASE_MS)
+            except StoreUnavailable:
+                if taken_at == 0:
+                    raise
+                return  # asked again at the next call; whoever takes the lane meanwhile fences this runner
+            if not taken:
                 raise LeaseHeld(f"another process is rebuilding lane {lane}")
             taken_at = now_at
 

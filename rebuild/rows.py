@@ -13,7 +13,6 @@ from schemas.rows import Row
 from stores.scorebook import Scorebook
 
 CHUNK_ROWS = 500
-_PARALLEL_QUERIES = 8
 _CHUNKS_AHEAD = 32
 
 Chunk = tuple[Board, list[Row]]
@@ -60,7 +59,7 @@ class RowStream:
             feeder.join()
 
     def _query_all(self) -> None:
-        with ThreadPoolExecutor(_PARALLEL_QUERIES, thread_name_prefix="rows") as pool:
+        with ThreadPoolExecutor(self._scorebook.parallel_queries, thread_name_prefix="rows") as pool:
             for board in self._boards:
                 for shard in range(board.shards):
                     pool.submit(self._query, board, shard)

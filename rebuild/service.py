@@ -38,7 +38,7 @@ class RebuildService:
         self.lanes = Lanes(client, names)
         repairs = LaneRepairs(client, names)
         self._queries = Dynamo(connect_dynamodb(settings, QUERY_TIMEOUT_S))
-        scorebook = Scorebook(self._queries, names)
+        scorebook = Scorebook(self._queries, names, settings.rebuild_queries)
         self.runner = Runner(scorebook, self.catalogue, self.lanes, self.admin, now_ms, progress)
         self.repairer = BoardRepairer(scorebook, self.catalogue, self.lanes, repairs, now_ms, progress)
         self.auditor = Auditor(scorebook, self.lanes, repairs, self.admin, now_ms)

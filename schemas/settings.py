@@ -67,6 +67,9 @@ class Settings(BaseSettings):
     clock_skew_ms: Annotated[int, Field(ge=0, le=60_000)] = Field(
         default=500, description="how far the clocks of updaters and brokers may differ"
     )
+    rebuild_queries: Annotated[int, Field(ge=1, le=64)] = Field(
+        default=8, description="queries of the scorebook that a rebuild or an audit has under way at once"
+    )
     max_dead_letter_share: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.9, description="the updater stops when more than this share of recent events would be dead-lettered"
     )

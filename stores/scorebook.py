@@ -34,11 +34,15 @@ BEATS = f"{NEVER_CORRECTED} AND ({NOT_THERE} OR {BETTER} OR {EQUAL_BUT_EARLIER} 
 
 
 class Scorebook:
-    """Rows and receipts. All reads are strongly consistent. Raises StoreUnavailable and DeadlineMissed."""
+    """Rows and receipts. All reads are strongly consistent. Raises StoreUnavailable and DeadlineMissed.
 
-    def __init__(self, dynamo: Dynamo, names: Names) -> None:
+    `parallel_queries`: how many shards may be read at once by whoever reads all of them.
+    """
+
+    def __init__(self, dynamo: Dynamo, names: Names, parallel_queries: int = 8) -> None:
         self._dynamo = dynamo
         self._names = names
+        self.parallel_queries = parallel_queries
 
     # ------------------------------------------------------------------ rows
 

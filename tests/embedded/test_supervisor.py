@@ -129,7 +129,7 @@ def test_what_an_earlier_run_said_is_not_told_as_the_cause(tmp_path: Path) -> No
     while child.is_running():
         time.sleep(0.01)
     assert "of the first" in child.explain_end()
-    child.spec = describe("quiet", program)
+    child.spec = describe("quiet", child.spec.argv[2])
     child.start()
     while child.is_running():
         time.sleep(0.01)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rebuild.leases import LeaseHeld
+from rebuild.leases import LEASE_MS, LeaseHeld
 from rebuild.runner import Fenced, Runner
 from rebuild.world import World, look
 from schemas.errors import StoreUnavailable
@@ -233,6 +233,21 @@ def test_a_lease_that_ran_out_is_anybodys(one: Deployment) -> None:
         runner(one).rebuild(0, world(one))
     one.clock.advance(15_001)
     runner(one).rebuild(0, world(one))
+
+
+def test_a_lease_that_cannot_be_prolonged_at_the_moment_ends_no_rebuild(one: Deployment) -> None:
+    updater = one.updater()
+    feed(one, 1, 2)
+    updater.turns(2)
+
+    def make_it_due() -> None:
+        one.clock.advance(LEASE_MS)
+        one.dynamodb.faults.time_out_calls(operation="PutItem")
+
+    assert at_the_call(one, "fill", make_it_due) == []
+    runner(one).rebuild(0, world(one))
+    assert one.metas()[0].state is LaneState.READY
+    assert one.view([ALL, DAILY]) == truth(one)
 
 
 def test_expired_boards_and_rows_past_their_time_stay_gone(deploy: Callable[..., Deployment]) -> None:

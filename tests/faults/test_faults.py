@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sys
 from collections.abc import Iterator
 
@@ -17,8 +18,21 @@ from tests.faults.runs import Runs
 from tests.servers.missing import Missing, skip_or_fail
 
 _CHOSEN = os.environ.get("STANDINGS_FAULT_SEED")
-# Always the same: what is random belongs to `make faults`, which says which seed it was.
-SEEDS = [int(_CHOSEN)] if _CHOSEN else [1, 2, 3]
+_FIXED = {"embedded": 3, "kafka": 12}
+_DRAWN = 2
+_DICE = random.SystemRandom()
+
+
+def _turns(broker: str) -> list[int]:
+    """Which of a broker's seeds are played: named by their turn, for a drawn one has another name in every run."""
+    return [0] if _CHOSEN else list(range(_FIXED[broker] + _DRAWN))
+
+
+def _seed(broker: str, turn: int) -> int:
+    """The seed of the environment; else 1, 2, 3 … that never change, and then some that nobody has tried."""
+    if _CHOSEN:
+        return int(_CHOSEN)
+    return turn + 1 if turn < _FIXED[broker] else _DICE.randrange(1_000, 10**6)
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +42,26 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     runs.end()
 
 
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    runs = Runs(tmp_path_factory.mktemp("faults"), "kafka")
+    yield runs
+    runs.end()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_whatever_dies_all_that_was_accepted_is_on_its_boards(embedded: Runs, seed: int) -> None:
-    _play(embedded, seed)
+@pytest.mark.parametrize("turn", _turns("embedded"))
+def test_whatever_dies_all_that_was_accepted_is_on_its_boards(embedded: Runs, turn: int) -> None:
+    _play(embedded, _seed("embedded", turn))
+
+
+@pytest.mark.slow
+@pytest.mark.kafka
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("turn", _turns("kafka"))
+def test_the_same_holds_on_apache_kafka(kafka: Runs, turn: int) -> None:
+    _play(kafka, _seed("kafka", turn))
 
 
 def _play(runs: Runs, seed: int) -> None:

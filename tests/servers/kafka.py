@@ -109,7 +109,8 @@ class Kafka:
     def _format(self) -> None:
         cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         format_log = self.log.with_name("format.log")
-        tool = ["kafka.tools.StorageTool", "format", "--standalone", "--cluster-id", cluster_id]
+        # As one argument: an id may begin with a dash.
+        tool = ["kafka.tools.StorageTool", "format", "--standalone", f"--cluster-id={cluster_id}"]
         with format_log.open("wb") as log:
             code = self._popen([*tool, "--config", str(self._properties)], log).wait(60)
         if code != 0:

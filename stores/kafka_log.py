@@ -99,6 +99,9 @@ class KafkaLogConsumer:
                 "session_timeout_ms": session_ms,
                 "heartbeat_interval_ms": max(session_ms // 10, 200),
                 "fetch_max_wait_ms": 100,
+                # In an incremental session a broker keeps silent on partitions that have nothing new. What it had
+                # said of an empty one, kafka-python forgets at a rebalance: no mark to compare with, ever again.
+                "enable_incremental_fetch_sessions": False,
                 # Until a new partition is met, nobody can tell up to when the boards are complete.
                 "metadata_max_age_ms": 2_000,
             })  # fmt: skip

@@ -277,6 +277,18 @@ def test_nothing_is_caught_up_on_before_anything_was_fetched(log_side: LogSide) 
     wait_until(lambda: not consumer.poll(20, 10) and consumer.caught_up(positions) == set(range(4)))
 
 
+def test_an_idle_partition_is_caught_up_on_again_by_who_was_taken_for_dead(log_side: LogSide) -> None:
+    consumer = log_side.consumer()
+    zero = dict.fromkeys(range(4), 0)
+    wait_until(lambda: not consumer.poll(20, 10) and consumer.assignment() == set(range(4)))
+    wait_until(lambda: not consumer.poll(20, 10) and consumer.caught_up(zero) == set(range(4)))
+    generation = consumer.generation
+    log_side.expel(consumer)
+    wait_until(lambda: not consumer.poll(20, 10) and consumer.generation > generation)
+    wait_until(lambda: not consumer.poll(20, 10) and consumer.assignment() == set(range(4)))
+    wait_until(lambda: not consumer.poll(20, 10) and consumer.caught_up(zero) == set(range(4)))
+
+
 def test_a_partition_with_an_unread_record_is_never_caught_up_on(log_side: LogSide) -> None:
     consumer = log_side.consumer()
     join(consumer)

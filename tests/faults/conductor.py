@@ -9,6 +9,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -90,8 +91,9 @@ class Conductor:
         os.kill(pid, signal.SIGSTOP)
 
         def resume() -> None:
-            if number_of() == pid:  # else it was killed meanwhile
-                os.kill(pid, signal.SIGCONT)
+            with suppress(ProcessLookupError):  # it was killed, and is not started again yet
+                if number_of() == pid:
+                    os.kill(pid, signal.SIGCONT)
 
         self._later(lasts_s, resume)
 
@@ -216,13 +218,14 @@ class Conductor:
         self.wait(settled.done, 10)
         if not settled.result(1):
             return False
-        added = self._stack.count_partitions()
-        self._stack.init(added + 1)
-        added_at = now_ms()
-        # Where a match goes is certain again once the api's producer has heard of the partition.
-        if self.wait(lambda: self._load.has_met(added, added_at), 10):
-            self._load.go_on_delicate()
+        self._stack.init(self._stack.count_partitions() + 1)
+        self._forget_the_former_number()
         return None
+
+    def _forget_the_former_number(self) -> None:
+        """A producer asks for the number of partitions every 5 minutes: until then a match's reports may part ways."""
+        self._stack.restart(self._stack.roles["api"])
+        self._load.only_timed = False
 
     def _topic_recreated(self, fault: Fault) -> bool | None:
         del fault
@@ -245,8 +248,8 @@ class Conductor:
             before = self._stack.count_partitions()
             lose()
             self._stack.init()
-            # The api's producer may go by the former number for some time: then a match's reports part ways.
-            self._load.only_timed |= self._stack.count_partitions() != before
+            if self._stack.count_partitions() != before:
+                self._forget_the_former_number()
         self._stack.loop.run(self._load.go_on())
         return drained
 

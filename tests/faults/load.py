@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 import httpx
 
-from schemas.positions import decode_position
 from tests.faults.reference import Rules, show_time, windows_of
 
 _PLAYERS = ["zoë", "a:b", "a/b", "007", "{x}", "..", *(f"player-{number}" for number in range(40))]
@@ -81,7 +80,6 @@ class Load:
     floor_at: int = 0
     is_open: asyncio.Event = field(default_factory=asyncio.Event)
     only_timed: bool = False
-    settled_at: int = 0
     _known: list[Submission] = field(default_factory=list)
     _ended: bool = False
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -133,29 +131,19 @@ class Load:
                 raise one
 
     async def settle_delicate(self, within_s: float) -> bool:
-        """From here on nothing is sent whose fate depends on its partition; False where some of it stays in flight.
+        """Send nothing whose fate depends on its partition, and nothing about what was reported before.
 
-        Until `go_on_delicate`, and then nothing about a match that was reported before.
+        Until `only_timed` is reset. False where some of it stays in flight.
         """
         self.only_timed = True
         self._known.clear()
         give_up_at = time.monotonic() + within_s
         while any(one.is_delicate for one in self.in_flight.values()):
             if time.monotonic() > give_up_at:
-                self.go_on_delicate()
+                self.only_timed = False
                 return False
             await asyncio.sleep(0.02)
         return True
-
-    def go_on_delicate(self) -> None:
-        """All that is sent from here on goes to its final partition."""
-        self.settled_at = now_ms()
-        self.only_timed = False
-
-    def has_met(self, partition: int, since_at: int) -> bool:
-        """True once a report that was sent since then and accepted went to this partition."""
-        late = (one for one in self.submissions if one.sent_at > since_at and one.acknowledged_at)
-        return any(decode_position(one.position).partition == partition for one in late)
 
     # ------------------------------------------------------------------ submitting
 
@@ -212,7 +200,7 @@ class Load:
                 await asyncio.sleep(0.1)
         for one in sent:
             self.in_flight.pop(id(one), None)
-            if one.kind == "first" and one.acknowledged_at and one.sent_at > self.settled_at and not self.only_timed:
+            if one.kind == "first" and one.acknowledged_at and not self.only_timed:
                 self._known = [*self._known[-60:], one]
 
     async def _attempt(self, client: httpx.AsyncClient, sent: list[Submission]) -> list[Submission]:

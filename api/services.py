@@ -25,7 +25,8 @@ from stores.clock import now_ms
 from stores.connections import connect_redis
 from stores.dynamodb import Dynamo, connect_dynamodb
 from stores.exchange import Exchange
-from stores.kafka_log import KafkaLogAdmin, KafkaLogProducer
+from stores.kafka_admin import KafkaLogAdmin
+from stores.kafka_producer import KafkaLogProducer
 from stores.lanes import Lanes
 from stores.nodes import ClusterNodes, SingleNode
 from stores.registry import REREAD_MS, Registry

@@ -21,7 +21,7 @@ from stores.catalogue import Catalogue
 from stores.clock import now_ms
 from stores.connections import connect_redis
 from stores.dynamodb import Dynamo, connect_dynamodb
-from stores.kafka_log import KafkaLogAdmin
+from stores.kafka_admin import KafkaLogAdmin
 from stores.lanes import Lanes
 from stores.log import LogAdmin, LogDescription
 from stores.registry import SEEN_WITHIN_S

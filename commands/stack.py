@@ -12,7 +12,7 @@ from embedded.stack import Stack
 from embedded.up import Hooks, UpOptions, run, tell
 from schemas.errors import StandingsError
 from schemas.settings import Settings, load_settings
-from stores.kafka_log import KafkaLogAdmin, is_drained
+from stores.kafka_admin import KafkaLogAdmin, is_drained
 
 _PARTITIONS = 4
 _LANES = 4

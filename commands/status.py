@@ -15,7 +15,7 @@ from schemas.times import format_time_or_none
 from stores.clock import now_ms
 from stores.connections import connect_redis
 from stores.dynamodb import Dynamo, connect_dynamodb
-from stores.kafka_log import KafkaLogAdmin
+from stores.kafka_admin import KafkaLogAdmin
 from stores.lanes import LaneMeta, Lanes, LaneState, topology_ids
 from stores.log import LogDescription
 from stores.scorebook import Scorebook

@@ -18,7 +18,7 @@ from stores.clock import now_ms
 from stores.connections import connect_redis
 from stores.deadline import boot_ms
 from stores.dynamodb import QUERY_TIMEOUT_S, Dynamo, connect_dynamodb
-from stores.kafka_log import KafkaLogAdmin
+from stores.kafka_admin import KafkaLogAdmin
 from stores.lanes import Lanes
 from stores.metrics import serving_metrics
 from stores.registry import Registry

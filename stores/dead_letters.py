@@ -9,8 +9,7 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 
 from schemas.settings import Settings
-from stores.kafka_clients import open_client
-from stores.kafka_log import REQUEST_TIMEOUT_MS, kafka_options, log_errors
+from stores.kafka_clients import REQUEST_TIMEOUT_MS, kafka_options, log_errors, open_client
 
 _POLL_MS = 500
 

@@ -15,7 +15,9 @@ from stores.clock import now_ms
 from stores.connections import connect_redis
 from stores.deadline import boot_ms
 from stores.dynamodb import Dynamo, connect_dynamodb
-from stores.kafka_log import KafkaLogAdmin, KafkaLogConsumer, KafkaLogProducer
+from stores.kafka_admin import KafkaLogAdmin
+from stores.kafka_consumer import KafkaLogConsumer
+from stores.kafka_producer import KafkaLogProducer
 from stores.lanes import Lanes
 from stores.log import LogAdmin, LogChanged, LogConsumer
 from stores.metrics import serving_metrics

@@ -17,7 +17,7 @@ from embedded.ports import find_free_port
 from embedded.services import describe_broker, describe_dynamodb, describe_valkey
 from embedded.single import running_child
 from stores.clock import now_ms
-from stores.kafka_log import KafkaLogAdmin
+from stores.kafka_admin import KafkaLogAdmin
 from tests.api.world import AUTH, KAFKA_AWAY, World, problem, wait_until
 
 BOARD = "/v1/boards/ranked:all"

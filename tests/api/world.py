@@ -30,7 +30,7 @@ from stores.clock import now_ms
 from stores.connections import connect_redis
 from stores.deadline import Deadline
 from stores.dynamodb import Dynamo, connect_dynamodb
-from stores.kafka_log import KafkaLogAdmin
+from stores.kafka_admin import KafkaLogAdmin
 from stores.lanes import Entries, Lanes, Projected, Range, topology_ids
 from stores.scorebook import Scorebook
 

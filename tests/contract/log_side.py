@@ -16,7 +16,9 @@ from kafka.admin import MemberToRemove
 from schemas.keys import Names
 from schemas.settings import Settings, load_settings
 from stores.clock import now_ms
-from stores.kafka_log import KafkaLogAdmin, KafkaLogConsumer, KafkaLogProducer
+from stores.kafka_admin import KafkaLogAdmin
+from stores.kafka_consumer import KafkaLogConsumer
+from stores.kafka_producer import KafkaLogProducer
 from stores.log import Acknowledged, LogAdmin, LogConsumer, LogProducer, LogUnavailable, Record
 from tests.fakes.log import MemoryLog
 from tests.fakes.log_group import MemoryLogConsumer

@@ -15,7 +15,7 @@ import pytest
 from samples.goalscorers import Match, matches_from_csv
 from schemas.settings import load_settings
 from schemas.times import parse_time
-from stores import kafka_log
+from stores import kafka_admin
 from tests.e2e.stack import ROOT, RunningStack, running_stack, wait_for
 
 GOALSCORERS = ROOT.parent / "shared" / "data" / "football" / "goalscorers.csv"
@@ -84,7 +84,7 @@ def test_all_goals_come_out_exactly_and_again_after_everything_twice_in_any_orde
 
 def is_drained(stack: RunningStack) -> bool:
     """Everything on the log is recorded and projected."""
-    return kafka_log.is_drained(load_settings({"STANDINGS_KAFKA": stack.file["kafka"]}))
+    return kafka_admin.is_drained(load_settings({"STANDINGS_KAFKA": stack.file["kafka"]}))
 
 
 def _best_by_a_plain_sort(matches: list[Match]) -> list[tuple[str, int]]:

@@ -16,7 +16,7 @@ from schemas.leaderboards import Definition, define
 from schemas.rows import Topology
 from schemas.settings import load_settings
 from stores.clock import now_ms
-from stores.kafka_log import KafkaLogAdmin
+from stores.kafka_admin import KafkaLogAdmin
 from stores.log import Record
 from stores.registry import Registry
 from updater.decode import Decoder

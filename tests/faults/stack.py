@@ -29,7 +29,7 @@ from schemas.leaderboards import Definition, define
 from schemas.settings import Settings, load_settings
 from stores.clock import now_ms
 from stores.connections import connect_redis
-from stores.kafka_log import KafkaLogAdmin, is_drained
+from stores.kafka_admin import KafkaLogAdmin, is_drained
 from stores.lanes import LaneMeta, Lanes
 from tests.faults.proxy import Proxy
 from tests.faults.reference import Rules

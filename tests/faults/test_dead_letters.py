@@ -7,7 +7,8 @@ from pathlib import Path
 from embedded.single import running_broker
 from schemas.settings import load_settings
 from stores.dead_letters import OFFSET, PARTITION, REASON, TIMESTAMP, TOPIC, read_dead_letters
-from stores.kafka_log import KafkaLogAdmin, KafkaLogProducer
+from stores.kafka_admin import KafkaLogAdmin
+from stores.kafka_producer import KafkaLogProducer
 
 
 def test_records_at_the_same_place_of_two_logs_are_two_dead_letters(tmp_path: Path) -> None:

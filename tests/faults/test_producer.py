@@ -11,7 +11,8 @@ from embedded.environment import clean_environment
 from embedded.ports import LOOPBACK, find_free_port
 from embedded.services import describe_broker
 from schemas.settings import load_settings
-from stores.kafka_log import KafkaLogAdmin, KafkaLogProducer
+from stores.kafka_admin import KafkaLogAdmin
+from stores.kafka_producer import KafkaLogProducer
 from stores.log import Acknowledged, LogUnavailable
 
 

@@ -16,7 +16,7 @@ from kafka import KafkaConsumer, TopicPartition
 
 from embedded.services import with_project
 from schemas.errors import StandingsError
-from stores.kafka_log import KafkaLogAdmin
+from stores.kafka_admin import KafkaLogAdmin
 from stores.lanes import LaneState
 from tests.faults.load import Load, Submission
 from tests.faults.reads import find_wrong_reads

@@ -125,3 +125,6 @@ def print_audits(found: Sequence[Audited], *, as_json: bool) -> None:
     differing = [(d.board, d.player_id, str(d.kind), d.truth, d.view) for one in found for d in one.differences]
     if differing:
         console().print(table("differences", ("board", "player", "the view is", "scorebook", "view"), differing))
+    wrong = sum(one.differing for one in found)
+    rows_read, entries_read = sum(one.rows for one in found), sum(one.entries for one in found)
+    console().print(f"{rows_read} rows, {entries_read} entries of {len(found)} boards: {wrong} differ", soft_wrap=True)

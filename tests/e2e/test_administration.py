@@ -114,6 +114,7 @@ def test_an_entry_that_was_changed_by_hand_is_found_by_audit_and_put_right_by_re
     done = stack.command("audit", "--board", "mended:all")
     assert done.returncode == 1
     assert "nobody" in done.stdout
+    assert done.stdout.splitlines()[-1] == "20 rows, 20 entries of 1 boards: 4 differ"
     (rebuilt,) = shown(stack, "rebuild", "--board", "mended:all")
     assert (rebuilt["board"], rebuilt["rows"], rebuilt["expelled"]) == ("mended:all", 20, 2)
     assert stack.entries("mended:all") == before

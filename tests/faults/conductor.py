@@ -218,9 +218,14 @@ class Conductor:
         self.wait(settled.done, 10)
         if not settled.result(1):
             return False
-        self._stack.init(self._stack.count_partitions() + 1)
+        self._init(self._stack.count_partitions() + 1)
         self._forget_the_former_number()
         return None
+
+    def _init(self, partitions: int | None = None) -> None:
+        """While it is tried, whatever stands in its way comes to its end."""
+        if not self.wait(lambda: self._stack.try_init(partitions), 30):
+            raise TimeoutError("standings init does not come through")
 
     def _forget_the_former_number(self) -> None:
         """A producer asks for the number of partitions every 5 minutes: until then a match's reports may part ways."""
@@ -247,7 +252,7 @@ class Conductor:
         if drained:
             before = self._stack.count_partitions()
             lose()
-            self._stack.init()
+            self._init()
             if self._stack.count_partitions() != before:
                 self._forget_the_former_number()
         self._stack.loop.run(self._load.go_on())

@@ -150,15 +150,18 @@ class Stack:
     def init(self, partitions: int | None = None) -> None:
         """`standings init`, until it works: topics need a moment to go."""
         give_up_at = time.monotonic() + 15
-        while True:
-            try:
-                init(self.direct, self.lane_count, partitions, 1, PARTITIONS)
-            except Exception:
-                if time.monotonic() > give_up_at:
-                    raise
-                time.sleep(0.1)
-            else:
-                return
+        while not self.try_init(partitions):
+            if time.monotonic() > give_up_at:
+                raise TimeoutError("standings init does not come through")
+            time.sleep(0.1)
+
+    def try_init(self, partitions: int | None = None) -> bool:
+        """`standings init` once; False where a store does not answer."""
+        try:
+            init(self.direct, self.lane_count, partitions, 1, PARTITIONS)
+        except StandingsError:
+            return False
+        return True
 
     def define(self, rules: Rules) -> None:
         """Create a leaderboard; every role knows it a few seconds later."""

@@ -88,7 +88,7 @@ class Demo:
         """A match every half second, until stopped. All get better as they play: the board keeps moving."""
         tell(f"a live game is on: {self._url}/#board={GAME}:daily  (Ctrl-C stops)")
         chance = random.Random()
-        skill = {player: chance.uniform(200, 3_000) for player in PLAYERS}
+        skill = {player: chance.uniform(30, 400) for player in PLAYERS}
         with Live(console=self._console, auto_refresh=False, transient=True) as live:
             show_at_s = 0.0
             for number in itertools.count():

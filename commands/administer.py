@@ -182,10 +182,15 @@ def plan(definitions: Mapping[str, Definition], existing: Mapping[str, Leaderboa
                 f"{name}: {', '.join(refused)} can't change once results may be there; use another leaderboard"
             )
         else:
-            planned.append(Planned("change", define(name, definition, now_at, before), notes))
+            fields = [field for field in Definition.model_fields if _differs(field, before.definition, definition)]
+            planned.append(Planned("change", define(name, definition, now_at, before), (", ".join(fields), *notes)))
     if faults:
         raise InvalidDefinition("; ".join(faults))
     return planned
+
+
+def _differs(field: str, before: Definition, after: Definition) -> bool:
+    return bool(getattr(before, field) != getattr(after, field))
 
 
 def apply(settings: Settings, definitions: Mapping[str, Definition], *, dry_run: bool) -> Sequence[Planned]:

@@ -31,7 +31,7 @@ from stores.clock import now_ms
 GAME = "arena"
 PLAYERS = (
     "ada", "amy", "bao", "chidi", "dara", "elif", "farid", "grace", "hana", "ines", "jin", "kofi", "lena", "mika",
-    "noor", "omar", "pia", "quinn", "rosa", "sven", "tariq", "uma", "vera", "wei", "ximena", "yuki", "zed",
+    "noor", "omar", "pia", "quinn", "rosa", "sven", "tariq", "uma", "vera", "wei", "ximena", "yuki", "zoe",
 )  # fmt: skip
 _MATCH_EVERY_S = 0.5
 _SHOW_EVERY_S = 5.0

@@ -131,7 +131,9 @@ def describe_lane(lane: int, meta: LaneMeta, topology: Topology, log: LogDescrip
         return Part(name, False, str(meta.state), detail)
     if meta.ids != topology_ids(meta.ids.log_id if log is None else log.log_id, topology):
         return Part(name, False, "foreign", detail)
-    if meta.as_of is None or meta.as_of < now_at - _LATE_MS:
+    if meta.as_of is None:
+        return Part(name, False, "unconfirmed", f"{detail}: an updater has still to confirm that it is complete")
+    if meta.as_of < now_at - _LATE_MS:
         return Part(name, False, "late", f"{detail}: no updater brings it on")
     return Part(name, True, str(meta.state), detail)
 

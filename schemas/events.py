@@ -210,6 +210,6 @@ _RULES = {
     "string_unicode": "must be valid Unicode, without lone surrogates",
     "model_type": "must be a JSON object",
     "model_attributes_type": "must be a JSON object",
-    "dict_type": "must be a JSON object",
+    "dict_type": "must be a table by window, such as { daily = 7 }",
     "list_type": "must be a JSON array",
 }

@@ -50,7 +50,11 @@ def test_the_page_says_which_fields_may_change() -> None:
 
 def test_the_numbers_on_the_page_are_those_of_the_model() -> None:
     kept = ", ".join(f"{kind} {days}" for kind, days in DEFAULT_RETENTION_DAYS.items())
-    for text in (f"{kept} days unless", f"At most {MOST_KEPT_WINDOWS:,} windows", f"every {WRITES_PER_SHARD_AND_S}"):
+    for text in (
+        f"{kept.capitalize()} days unless",
+        f"At most {MOST_KEPT_WINDOWS:,} windows",
+        f"every {WRITES_PER_SHARD_AND_S}",
+    ):
         assert text in PAGE
     assert RESOLUTIONS_MS == (1, 10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000)
 

@@ -24,7 +24,7 @@ READY = LaneMeta(
     [
         (READY, "ready", "1 boards, as of 2027-01-15T07:59:59.000Z"),
         (replace(READY, as_of=NOW_AT - 61_000), "late", "no updater brings it on"),
-        (replace(READY, as_of=None), "late", "as of unknown: no updater brings it on"),
+        (replace(READY, as_of=None), "unconfirmed", "as of unknown: an updater has still to confirm"),
         (replace(READY, ids=topology_ids("another", TOPOLOGY)), "foreign", "1 boards"),
         (replace(READY, ids=topology_ids("log", Topology(2, 1, "truth"))), "foreign", "1 boards"),
         (LaneMeta(LaneState.REBUILDING, progress="12"), "rebuilding", "12 rows so far"),

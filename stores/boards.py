@@ -139,7 +139,8 @@ class BoardReader:
         def make(meta: Sequence[Any], replies: list[Any]) -> bool:
             (log_id,), applied = replies
             ready = _refusal(lane, topology, meta) is None
-            return bool(ready and log_id == position.log_id.encode() and int(applied or 0) > position.offset)
+            reached = int(applied) if (applied or b"").isdigit() else 0
+            return bool(ready and log_id == position.log_id.encode() and reached > position.offset)
 
         asked: list[Command] = [("HMGET", keys.meta, "log_id"), ("HGET", keys.applied, position.partition)]
         applied: bool = await self._exchange.ask(lane, f"has applied {position}", asked, make)
@@ -225,14 +226,14 @@ def _ticks(board: Board, ties: Ties) -> int:
 
 
 def _as_of(meta: Sequence[Any]) -> int | None:
-    return int(meta[_AS_OF]) if meta[_AS_OF] else None
+    return int(meta[_AS_OF]) if (meta[_AS_OF] or b"").isdigit() else None
 
 
 def _refusal(lane: int, topology: Topology | None, meta: Sequence[Any]) -> BoardNotReady | None:
     if meta[_STATE] == b"rebuilding":
         return BoardNotReady(lane, "rebuilding", (meta[_PROGRESS] or b"0").decode())
-    kept = meta[_HAS_APPLIED] == 1 and meta[_BOARDS_COUNTED] == int(meta[_BOARDS] or 0)
-    kept = kept and meta[_TORN_COUNTED] == int(meta[_TORN] or 0)
+    kept = meta[_HAS_APPLIED] == 1 and b"%d" % meta[_BOARDS_COUNTED] == (meta[_BOARDS] or b"0")
+    kept = kept and b"%d" % meta[_TORN_COUNTED] == (meta[_TORN] or b"0")
     if meta[_STATE] != b"ready" or not kept or topology is None:
         return BoardNotReady(lane, "lost")
     if meta[_TRUTH_ID] != topology.truth_id.encode() or meta[_TOPOLOGY] != topology.tag.encode():

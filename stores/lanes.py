@@ -5,8 +5,9 @@ The protocol is docs/recovery.md; each script's header says what it requires and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ class LaneIds(NamedTuple):
 
 
 NO_IDS = LaneIds("", "", "")
+_DIGITS = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 class Range(NamedTuple):
@@ -167,7 +169,10 @@ class Lanes:
         return {key: read_packed(packed) for key, packed in zip(asked, answer[1:], strict=True) if packed != b""}
 
     def read_meta(self, lane: int) -> LaneMeta:
-        """What the lane says of itself, of one moment. LOST where it has no meta, or lacks keys it must have."""
+        """What the lane says of itself, of one moment.
+
+        LOST where it has no meta, lacks keys that it must have, or holds what no script writes.
+        """
         keys = self._names.lane(lane)
         with redis_errors("read a lane"):
             pipeline = self._client.pipeline(transaction=True)
@@ -176,7 +181,12 @@ class Lanes:
             pipeline.execute_command("SMEMBERS", keys.boards)
             pipeline.execute_command("HKEYS", keys.torn)
             pipeline.execute_command("SMEMBERS", keys.expelled)
-            meta, applied, *sets = pipeline.execute()
+            found = pipeline.execute(raise_on_error=False)
+        meta, applied, *sets = found
+        if isinstance(meta, ResponseError):
+            return LaneMeta(LaneState.LOST)
+        if any(isinstance(one, ResponseError) for one in found):
+            return replace(_parse_meta(_pairs(meta), {}, (), (), ()), state=LaneState.LOST)
         return _parse_meta(_pairs(meta), _pairs(applied), *sets)
 
     def begin(
@@ -243,6 +253,10 @@ def topology_ids(log_id: str, topology: Topology) -> LaneIds:
     return LaneIds(log_id, topology.truth_id, topology.tag)
 
 
+def _number(text: str) -> int | None:
+    return int(text) if _DIGITS.fullmatch(text) else None
+
+
 def _pairs(reply: Any) -> dict[bytes, bytes]:
     return dict(reply) if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
 
@@ -258,7 +272,10 @@ def _parse_meta(
     named = frozenset(board.decode("utf-8") for board in boards)
     state = LaneState(text["state"]) if text.get("state") in ("ready", "rebuilding") else LaneState.LOST
     torn_boards = frozenset(board.decode("utf-8") for board in torn)
-    broken = not applied or len(named) != int(text.get("boards", "0")) or len(torn_boards) != int(text.get("torn", "0"))
+    numbers = {name: _number(text.get(name, "")) for name in ("boards", "torn", "partitions", "seq")}
+    offsets = {_number(partition.decode()): _number(offset.decode()) for partition, offset in applied.items()}
+    broken = not applied or None in {*numbers.values(), *offsets, *offsets.values()}
+    broken = broken or len(named) != numbers["boards"] or len(torn_boards) != numbers["torn"]
     if state is LaneState.READY and broken:
         state = LaneState.LOST
     return LaneMeta(
@@ -266,11 +283,11 @@ def _parse_meta(
         stored_state=text.get("state", ""),
         epoch=text.get("epoch", ""),
         ids=LaneIds(text.get("log_id", ""), text.get("truth_id", ""), text.get("topology", "")),
-        partitions=int(text.get("partitions", "0")),
-        seq=int(text.get("seq", "0")),
-        as_of=int(text["as_of"]) if text.get("as_of") else None,
+        partitions=numbers["partitions"] or 0,
+        seq=numbers["seq"] or 0,
+        as_of=_number(text.get("as_of", "")),
         progress=text.get("progress", ""),
-        applied={int(partition): int(offset) for partition, offset in applied.items()},
+        applied={one: offset for one, offset in offsets.items() if one is not None and offset is not None},
         boards=named,
         torn=torn_boards,
         expelled=frozenset(RowKey(*note.decode("utf-8").split("\n", 1)) for note in expelled),

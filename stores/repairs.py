@@ -98,7 +98,7 @@ class LaneRepairs:
             declared.update(board.decode("utf-8") for board in answer[1:])
 
     def missing_boards(self, lane: int, boards: Iterable[str]) -> list[str]:
-        """Which of these boards have no key in the lane. One round trip."""
+        """Which of these boards have no key in the lane, or one that is no sorted set. One round trip."""
         keys = self._names.lane(lane)
         asked = list(boards)
         if not asked:
@@ -106,8 +106,8 @@ class LaneRepairs:
         with redis_errors("look for keys"):
             pipeline = self._client.pipeline(transaction=False)
             for board in asked:
-                pipeline.execute_command("EXISTS", keys.board(board))
-            return [board for board, there in zip(asked, pipeline.execute(), strict=True) if not there]
+                pipeline.execute_command("TYPE", keys.board(board))
+            return [board for board, kind in zip(asked, pipeline.execute(), strict=True) if kind != b"zset"]
 
     def scan(self, lane: int, board: str) -> Iterator[list[Seen]]:
         """All entries of a board, in pages of no order; one that is there all the while comes at least once."""

@@ -10,7 +10,7 @@ local found = redis.call('HMGET', KEYS[1], 'epoch', 'partitions')
 if found[1] ~= ARGV[1] then
   return {'FENCED'}
 end
-if tonumber(found[2]) < tonumber(ARGV[2]) then
+if (tonumber(found[2] or '') or 0) < tonumber(ARGV[2]) then
   redis.call('HSET', KEYS[1], 'partitions', ARGV[2])
   note_as_of(KEYS[1], KEYS[2], ARGV[2])
 end

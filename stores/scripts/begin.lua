@@ -9,7 +9,7 @@
 -- EFFECT   Empties the lane. Of the partitions given and those that it knew of the same log the greater number stays.
 -- ATOMIC   All of it: no reader sees the lane half emptied.
 
-local found = redis.call('HMGET', KEYS[1], 'state', 'epoch', 'log_id', 'partitions')
+local found = redis.pcall('HMGET', KEYS[1], 'state', 'epoch', 'log_id', 'partitions')
 local state, epoch = found[1] or '', found[2] or ''
 if not (state == ARGV[6] and epoch == ARGV[7]) and not (state == 'rebuilding' and epoch == ARGV[1]) then
   return {'FENCED'}
@@ -20,7 +20,7 @@ if #undeclared > 1 then
 end
 -- The lane may have been told of partitions that the log is about to have.
 local partitions = ARGV[5]
-if found[3] == ARGV[2] and tonumber(found[4]) > tonumber(partitions) then
+if found[3] == ARGV[2] and (tonumber(found[4] or '') or 0) > tonumber(partitions) then
   partitions = found[4]
 end
 for key = 1, #KEYS do

@@ -22,7 +22,7 @@ local applied = redis.call('HMGET', KEYS[2], unpack(partitions))
 local behind = {'BEHIND'}
 for i = 1, ranges do
   -- A partition that the lane has not met is at 0, never at the range's start.
-  local at = applied[i] or '0'
+  local at = tonumber(applied[i] or '') and applied[i] or '0'
   if tonumber(at) < tonumber(ARGV[3 + 4 * i]) then
     behind[#behind + 1] = partitions[i]
     behind[#behind + 1] = at
@@ -37,11 +37,11 @@ local heard = redis.call('HMGET', KEYS[3], unpack(partitions))
 local offsets, times = {}, {}
 for i = 1, ranges do
   local next_offset, as_of = ARGV[4 + 4 * i], ARGV[5 + 4 * i]
-  if not applied[i] or tonumber(applied[i]) < tonumber(next_offset) then
+  if (tonumber(applied[i] or '') or -1) < tonumber(next_offset) then
     offsets[#offsets + 1] = partitions[i]
     offsets[#offsets + 1] = next_offset
   end
-  if as_of ~= '' and tonumber(heard[i] or '-1') < tonumber(as_of) then
+  if as_of ~= '' and (tonumber(heard[i] or '') or -1) < tonumber(as_of) then
     times[#times + 1] = partitions[i]
     times[#times + 1] = as_of
   end

@@ -15,7 +15,7 @@ if not is_epoch(KEYS[1], ARGV[1]) then
 end
 local named = redis.call('SISMEMBER', KEYS[2], ARGV[2]) == 1
 local torn = redis.call('HEXISTS', KEYS[3], ARGV[2]) == 1
-if not torn and (not named or redis.call('EXISTS', KEYS[4]) == 1) then
+if not torn and (not named or is_board(KEYS[4])) then
   return {'WHOLE'}
 end
 tear(KEYS[1], KEYS[3], ARGV[2], ARGV[3])

@@ -79,6 +79,91 @@ def test_a_lane_without_a_key_that_it_must_have_is_lost(deployment: Deployment, 
     assert deployment.view([ALL, DAILY]) == truth(deployment)
 
 
+def _spoil(key: str, field: str | None = None) -> Callable[[Deployment], None]:
+    """A key that holds another type, or a field of it that holds no number."""
+
+    def spoil(deployment: Deployment) -> None:
+        name = getattr(deployment.settings.names.lane(deployment.topology.lane_of(ALL)), key)
+        if field is None:
+            deployment.client.set(name, "x")
+        else:
+            deployment.client.hset(name, field, "x")
+
+    return spoil
+
+
+def _lack_partitions(deployment: Deployment) -> None:
+    deployment.client.hdel(deployment.settings.names.lane(deployment.topology.lane_of(ALL)).meta, "partitions")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        *[pytest.param(_spoil(key), id=key) for key in ("meta", "applied", "boards", "torn", "expelled")],
+        *[
+            pytest.param(_spoil("meta", field), id=f"meta {field}")
+            for field in ("boards", "torn", "partitions", "seq", "state")
+        ],
+        pytest.param(_lack_partitions, id="without partitions"),
+    ],
+)
+def test_a_lane_that_holds_what_no_script_writes_is_lost(
+    deployment: Deployment, spoil: Callable[[Deployment], None]
+) -> None:
+    keeper = fed(deployment)
+    spoil(deployment)
+    deployment.submit({"match_id": "meanwhile", "player_id": "ann", "score": 99})
+    updater = deployment.updater()
+    updater.turns(10)  # stopped by nothing, whatever the lane says
+    deployment.clock.advance(60_000)
+    assert "lost" in reasons(keeper)
+    updater.turns(10)
+    assert deployment.view([ALL, DAILY]) == truth(deployment)
+    assert [meta.state for meta in deployment.metas()] == [LaneState.READY] * 2
+    assert keeper.look() == []
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_an_offset_that_is_no_number_is_got_over_by_updater_or_keeper(deployment: Deployment, *, is_busy: bool) -> None:
+    keeper = fed(deployment)
+    _spoil("applied", "0")(deployment)
+    updater = deployment.updater()
+    if is_busy:
+        updater.turns(10)  # it counts as 0: the log is replayed
+        assert keeper.look() == []
+    else:
+        assert reasons(keeper) == ["lost"]
+    assert deployment.view([ALL, DAILY]) == truth(deployment)
+    assert all(set(meta.applied) == {0, 1} for meta in deployment.metas())
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_a_board_whose_key_is_something_else_is_mended(deployment: Deployment, *, is_busy: bool) -> None:
+    keeper = fed(deployment)
+    deployment.client.set(deployment.settings.names.lane(deployment.topology.lane_of(ALL)).board(ALL), "x")
+    updater = deployment.updater()
+    if is_busy:
+        deployment.submit({"match_id": "meanwhile", "player_id": "bo", "score": 99})
+        updater.turns(10)
+    assert reasons(keeper) == ["its key was deleted"]
+    updater.turns(10)
+    assert deployment.view([ALL, DAILY]) == truth(deployment)
+    assert keeper.look() == []
+
+
+def test_a_time_that_is_no_number_is_unknown_until_an_updater_gives_it_anew(deployment: Deployment) -> None:
+    fed(deployment)
+    updater = deployment.updater()
+    updater.turns(10)
+    for lane in range(2):
+        deployment.client.hset(deployment.settings.names.lane(lane).as_of, "0", "x")
+        deployment.client.hset(deployment.settings.names.lane(lane).meta, "as_of", "x")
+    assert [meta.as_of for meta in deployment.metas()] == [None, None]
+    deployment.clock.advance(2_000)
+    updater.turns(10)
+    assert all(meta.as_of is not None for meta in deployment.metas())
+
+
 def test_every_rebuild_has_an_epoch_of_its_own(deployment: Deployment) -> None:
     keeper = deployment.keeper()
     epochs = set()

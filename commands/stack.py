@@ -10,9 +10,8 @@ from commands.administer import add_main, init, open_catalogue
 from commands.demo import Demo
 from embedded.stack import Stack
 from embedded.up import Hooks, UpOptions, run, tell
-from schemas.errors import StandingsError
 from schemas.settings import Settings, load_settings
-from stores.kafka_admin import KafkaLogAdmin, is_drained
+from stores.kafka_admin import KafkaLogAdmin, count_unrecorded
 
 _PARTITIONS = 4
 _LANES = 4
@@ -39,7 +38,11 @@ def run_stack(options: UpOptions, sample: str | None) -> int:
         _note_log(_settings(settings))
 
     hooks = Hooks(
-        init=prepare_stores, ready=ready, drained=_drained, after_restart=_after_restart, stopping=stopping.set
+        init=prepare_stores,
+        ready=ready,
+        count_unrecorded=_count_unrecorded,
+        after_restart=_after_restart,
+        stopping=stopping.set,
     )
     return run(options, hooks)
 
@@ -68,11 +71,8 @@ def _after_restart(name: str, settings: Mapping[str, str]) -> None:
         _init(settings)
 
 
-def _drained(settings: Mapping[str, str]) -> bool:
-    try:
-        return is_drained(_settings(settings))
-    except StandingsError:
-        return False
+def _count_unrecorded(settings: Mapping[str, str]) -> int:
+    return count_unrecorded(_settings(settings))
 
 
 def _settings(settings: Mapping[str, str]) -> Settings:

@@ -20,7 +20,7 @@ from stores.lanes import LaneMeta, Lanes, LaneState, topology_ids
 from stores.log import LogDescription
 from stores.scorebook import Scorebook
 
-# An idle updater moves as_of every second: one that is older has none, or one that can't go on.
+# An idle updater moves as_of every second: where it is older, there is none, or it has much to catch up with.
 _LATE_MS = 60_000
 _PACKAGES = ("standings", "redis", "boto3", "kafka-python", "granian", "pydantic")
 
@@ -134,7 +134,7 @@ def describe_lane(lane: int, meta: LaneMeta, topology: Topology, log: LogDescrip
     if meta.as_of is None:
         return Part(name, False, "unconfirmed", f"{detail}: an updater has still to confirm that it is complete")
     if meta.as_of < now_at - _LATE_MS:
-        return Part(name, False, "late", f"{detail}: no updater brings it on")
+        return Part(name, False, "late", f"{detail}: the updaters are away, or far behind")
     return Part(name, True, str(meta.state), detail)
 
 

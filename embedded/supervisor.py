@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ STOP_ORDER = ("api", "updater", "keeper", "kafka", "redis", "dynamodb")
 _TICK_S = 0.1
 _START_TICK_S = 0.03
 _LOG_CHECK_EVERY_S = 5.0
+_TELL_EVERY_S = 5.0
 _BACKOFF_FIRST_S = 0.1
 _BACKOFF_MAX_S = 5.0
 _STEADY_AFTER_S = 10.0
@@ -146,17 +148,17 @@ class Supervisor:
             for write in self._unwritten:
                 self._write(write)
 
-    def stop(self, drained: Callable[[], bool] | None, drain_timeout_s: float) -> None:
-        """Stop all in order: api, and once the log is `drained` updater, keeper, broker, stores.
+    def stop(self, count_unrecorded: Callable[[], int] | None, drain_timeout_s: float) -> None:
+        """Stop all in order: api, and once the log is drained updater, keeper, broker, stores.
 
-        While it drains, the others are still restarted when they die. Without `drained` (nothing
-        was ever accepted) it isn't asked. The wait is bounded: what is left in the log then is
-        told. Errors: KilledAtOnce at a second SIGINT.
+        While it drains, the others are still restarted when they die. Without `count_unrecorded` (nothing
+        was ever accepted) it isn't asked. The wait ends where the count has not fallen for so long: what
+        is left in the log then is told. Errors: KilledAtOnce at a second SIGINT.
         """
         self._raise_on_signal = False
         self._stop_one("api")
-        if drained is not None and "updater" in self._watched:
-            self._drain(drained, drain_timeout_s)
+        if count_unrecorded is not None and "updater" in self._watched:
+            self._drain(count_unrecorded, drain_timeout_s)
         for name in [*STOP_ORDER, *reversed(self._watched)]:
             self._stop_one(name)
         self._dismiss_guard()
@@ -248,17 +250,26 @@ class Supervisor:
             self._say(f"{name} runs again (pid {watched.child.pid})")
             self._write(self._changed)
 
-    def _drain(self, drained: Callable[[], bool], timeout_s: float) -> None:
-        give_up_at = time.monotonic() + timeout_s
-        while time.monotonic() < give_up_at:
+    def _drain(self, count_unrecorded: Callable[[], int], timeout_s: float) -> None:
+        fell_at = told_at = time.monotonic()
+        least = sys.maxsize  # until it was told
+        while (now := time.monotonic()) < fell_at + timeout_s:
             self.tick()
             try:
-                if drained():
-                    return
+                count = count_unrecorded()
             except Exception as error:  # noqa: BLE001 - asked again until the time runs out
                 self._complain(f"can't tell yet whether the log is drained: {error}")
+                count = sys.maxsize
+            if count == 0:
+                return
+            if count < least:
+                least, fell_at = count, time.monotonic()
+            if least < sys.maxsize and now > told_at + _TELL_EVERY_S:
+                told_at = now
+                self._say(f"{least} events are still to be recorded; Ctrl-C once more gives them up")
             time.sleep(_TICK_S)
-        self._say(f"the log was not drained within {timeout_s:g} s: what is left in it is lost with the broker")
+        left = "those in it" if least == sys.maxsize else f"up to {least} events"
+        self._say(f"the log was not drained any further for {timeout_s:g} s: {left} are lost with the broker")
 
     def _stop_one(self, name: str) -> None:
         watched = self._watched.pop(name, None)

@@ -65,15 +65,16 @@ class Hooks:
     `prepare` runs while the stores start: the time for slow imports. `init` gets the roles'
     settings once the stores answer, and makes tables, topics, the leaderboard. `ready` gets the
     stack when GET /readyz has answered 200; it returns soon, what takes long belongs in a
-    thread of its own. `drained` tells whether all that the log holds is applied; it returns
-    within about a second. `after_restart` gets the name and settings after a child was
-    restarted and is ready, and raises if it is to be called again: the broker (`kafka`) has lost
-    its topics then. `stopping` is called before the first child is ended. `say` takes a line for the user.
+    thread of its own. `count_unrecorded` tells how much of the log is still to be recorded; it
+    returns within about a second, and may raise. `after_restart` gets the name and settings
+    after a child was restarted and is ready, and raises if it is to be called again: the broker
+    (`kafka`) has lost its topics then. `stopping` is called before the first child is ended.
+    `say` takes a line for the user.
     """
 
     init: Callable[[Settings], None]
     ready: Callable[[Stack], None]
-    drained: Callable[[Settings], bool]
+    count_unrecorded: Callable[[Settings], int]
     after_restart: Callable[[str, Settings], None]
     prepare: Callable[[], None] = lambda: None
     stopping: Callable[[], None] = lambda: None
@@ -146,8 +147,8 @@ class _Run:
         finally:
             self._hooks.stopping()
             # a broken start has accepted nothing that there is a need to wait for
-            drained = (lambda: self._hooks.drained(self._settings)) if self._is_ready else None
-            self._supervisor.stop(drained, self._options.drain_timeout_s)
+            count = (lambda: self._hooks.count_unrecorded(self._settings)) if self._is_ready else None
+            self._supervisor.stop(count, self._options.drain_timeout_s)
 
     def _start(self) -> None:
         env = clean_environment(os.environ)

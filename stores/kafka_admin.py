@@ -131,16 +131,21 @@ class KafkaLogAdmin:
                 raise
 
 
-def is_drained(settings: Settings) -> bool:
-    """True when the group has committed all that the topic of events holds."""
+def count_unrecorded(settings: Settings) -> int:
+    """How many of the records in the topic of events the group has not committed."""
     admin = KafkaLogAdmin(settings)
     try:
         found = admin.describe()
         if found is None:
-            return True
+            return 0
         ends, starts = admin.log_ends(found.partitions), admin.log_starts(found.partitions)
         committed = admin.committed(found.log_id)
         done = {one: committed[one].offset if one in committed else start for one, start in starts.items()}
-        return all(done[one] >= end for one, end in ends.items())
+        return sum(max(end - done[one], 0) for one, end in ends.items())
     finally:
         admin.close()
+
+
+def is_drained(settings: Settings) -> bool:
+    """True when the group has committed all that the topic of events holds."""
+    return count_unrecorded(settings) == 0

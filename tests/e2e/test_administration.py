@@ -198,6 +198,34 @@ def lanes_with_keys(stack: RunningStack) -> set[str]:
         return {key.decode().split("{")[1].split("}")[0] for key in client.scan_iter("lb:{*}:*")}
 
 
+@pytest.mark.parametrize("what", ["partitions lacks", "meta is text", "boards is text", "the board is text"])
+def test_what_somebody_wrote_into_a_lane_heals_by_itself(stack: RunningStack, what: str) -> None:
+    stack.submit_csv("spoiled-1,zed,5 spoiled-2,amy,7", leaderboard="main")
+    wait_for("both are in", lambda: {"zed", "amy"} <= {player for player, _ in stack.entries("main:all")})
+    before = stack.entries("main:all")
+    with stack.open_redis() as client:
+        (key,) = client.scan_iter("lb:{*}:main:all")
+        lane = key.decode().removesuffix("main:all")
+        if what == "partitions lacks":
+            client.hdel(f"{lane}meta", "partitions")
+        elif what == "the board is text":
+            client.set(key, "x")
+        else:
+            client.set(f"{lane}{what.split(maxsplit=1)[0]}", "x")
+    seen = set()
+
+    def is_whole() -> bool:
+        reply = stack.get("/v1/boards/main:all/top", n=1_000)
+        seen.add(reply.status_code)
+        if reply.status_code != 200:
+            return False
+        assert [(one["player_id"], one["score"]) for one in reply.json()["entries"]] == before
+        return stack.command("audit", "--board", "main:all").returncode == 0
+
+    wait_for("it is whole again", is_whole, 60)
+    assert seen <= {200, 503}
+
+
 def test_partitions_that_the_broker_refuses_leave_the_lanes_as_they_were(stack: RunningStack) -> None:
     done = stack.command("init", "--partitions", "9")
     assert done.returncode == 1

@@ -55,11 +55,11 @@ def write(line: str) -> None:
 def main() -> int:
     if "--without-kernel" in sys.argv:
         setattr(processes, "make_parent_death_hook", has_no_kernel)  # noqa: B010 - mypy holds it to be final
-    asked = iter([False, False, True])
+    asked = iter([2, 1, 0])
 
-    def drained(_settings: up.Settings) -> bool:
+    def count_unrecorded(_settings: up.Settings) -> int:
         answer = next(asked)
-        write(f"drained {answer}")
+        write(f"unrecorded {answer}")
         return answer
 
     def ready(stack: Stack) -> None:
@@ -68,7 +68,7 @@ def main() -> int:
     hooks = up.Hooks(
         init=lambda settings: write(f"init {settings['STANDINGS_KAFKA']}"),
         ready=ready,
-        drained=drained,
+        count_unrecorded=count_unrecorded,
         after_restart=lambda name, _settings: write(f"after {name}"),
         say=lambda line: write(f"say {line}"),
     )

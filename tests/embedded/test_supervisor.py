@@ -160,13 +160,13 @@ def test_all_stop_in_order_and_the_updater_only_after_the_log_is_drained(watch: 
     watch.supervisor.start([describe(name, program, probe=is_on(name)) for name in names])
     watch.supervisor.wait_until_ready(names, 10)
     stopped_before_draining: list[str] = []
-    answers = iter([False, True])
+    answers = iter([1, 0])
 
-    def drained() -> bool:
+    def count_unrecorded() -> int:
         stopped_before_draining.append((watch.folder / "order").read_text())
         return next(answers)
 
-    watch.supervisor.stop(drained, 5)
+    watch.supervisor.stop(count_unrecorded, 5)
     assert stopped_before_draining == ["api ", "api "]
     assert (watch.folder / "order").read_text() == "api updater keeper kafka redis dynamodb "
 
@@ -174,9 +174,17 @@ def test_all_stop_in_order_and_the_updater_only_after_the_log_is_drained(watch: 
 def test_a_log_that_never_drains_is_told_and_not_waited_for(watch: Watch) -> None:
     watch.supervisor.start([describe("updater")])
     begun_at = time.monotonic()
-    watch.supervisor.stop(lambda: False, 0.3)
+    watch.supervisor.stop(lambda: 7, 0.3)
     assert time.monotonic() - begun_at < 3
-    assert any("not drained within 0.3 s" in line for line in watch.said)
+    assert any("for 0.3 s: up to 7 events are lost" in line for line in watch.said)
+
+
+def test_a_stop_waits_for_as_long_as_the_log_is_being_drained(watch: Watch) -> None:
+    watch.supervisor.start([describe("updater")])
+    left = iter(range(12, -1, -1))
+    watch.supervisor.stop(lambda: next(left), 0.3)
+    assert next(left, None) is None  # over a second, at a tenth each
+    assert not any("lost" in line for line in watch.said)
 
 
 def test_a_child_leaves_nothing_of_its_group_behind(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_stack_is_told_in_its_file_survives_kills_and_stops_in_order(
     pids = stack.file()["pids"]
     stack.process.send_signal(signal.SIGTERM)
     assert stack.process.wait(20) == 0
-    assert stack.lines()[-3:] == ["drained False", "drained False", "drained True"]
+    assert stack.lines()[-3:] == ["unrecorded 2", "unrecorded 1", "unrecorded 0"]
     assert all_gone(pids)
     assert not (stack.data / "stack.json").exists()
     assert find_stack(stack.data, f"http://localhost:{stack.port}") is None
@@ -120,7 +120,7 @@ def test_a_second_interrupt_kills_at_once(start_stack: Start) -> None:
     stack = start_stack("--stubborn").wait_until_ready()
     pids = stack.file()["pids"]
     stack.process.send_signal(signal.SIGINT)
-    wait_for(lambda: stack.has_said("drained True"))
+    wait_for(lambda: stack.has_said("unrecorded 0"))
     time.sleep(0.2)  # it waits for the updater now, which takes no notice
     assert processes.is_alive(pids["updater"])
     stack.process.send_signal(signal.SIGINT)

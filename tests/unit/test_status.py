@@ -23,7 +23,7 @@ READY = LaneMeta(
     ("meta", "state", "said"),
     [
         (READY, "ready", "1 boards, as of 2027-01-15T07:59:59.000Z"),
-        (replace(READY, as_of=NOW_AT - 61_000), "late", "no updater brings it on"),
+        (replace(READY, as_of=NOW_AT - 61_000), "late", "the updaters are away, or far behind"),
         (replace(READY, as_of=None), "unconfirmed", "as of unknown: an updater has still to confirm"),
         (replace(READY, ids=topology_ids("another", TOPOLOGY)), "foreign", "1 boards"),
         (replace(READY, ids=topology_ids("log", Topology(2, 1, "truth"))), "foreign", "1 boards"),

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from kafka import KafkaProducer
+from kafka.errors import KafkaError
 
 from schemas.settings import Settings
 from stores.kafka_clients import MAX_RECORD_BYTES, REQUEST_TIMEOUT_MS, TOO_LARGE, kafka_options, log_errors, open_client
@@ -56,7 +57,7 @@ class KafkaLogProducer:
         except LogUnavailable:
             self._finished()
             raise
-        sending.add_callback(self._succeed, done)
+        sending.add_callback(self._succeed, producer, done)
         sending.add_errback(self._fail, producer, done)
         return done
 
@@ -70,7 +71,12 @@ class KafkaLogProducer:
                 self._producer = self._make()
             return self._producer
 
-    def _succeed(self, done: Future[Acknowledged], metadata: Any) -> None:
+    def _succeed(self, producer: Any, done: Future[Acknowledged], metadata: Any) -> None:
+        if metadata.offset < 0:
+            # Taken for a repeat. A broker that lost its memory gives producers' numbers again: it may never have
+            # met this record, and have met another producer under the same number.
+            self._fail(producer, done, KafkaError("taken for a repeat of what the log does not show"))
+            return
         self._finished()
         done.set_result(Acknowledged(metadata.partition, metadata.offset, metadata.timestamp))
 

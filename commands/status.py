@@ -15,7 +15,7 @@ from schemas.times import format_time_or_none
 from stores.clock import now_ms
 from stores.connections import connect_redis
 from stores.dynamodb import Dynamo, connect_dynamodb
-from stores.kafka_admin import KafkaLogAdmin
+from stores.kafka_admin import KafkaLogAdmin, count_lag
 from stores.lanes import LaneMeta, Lanes, LaneState, topology_ids
 from stores.log import LogDescription
 from stores.scorebook import Scorebook
@@ -88,12 +88,7 @@ def _scorebook(scorebook: Scorebook) -> Part:
 def _log(admin: KafkaLogAdmin, log: LogDescription | None) -> Part:
     if log is None:
         return Part("log", False, "missing", "there is no topic: run `standings init`")
-    ends, committed = admin.log_ends(log.partitions), admin.committed(log.log_id)
-    starts = admin.log_starts(log.partitions)
-    lag = 0
-    for partition, end in ends.items():
-        done = committed[partition].offset if partition in committed else starts[partition]
-        lag += max(0, end - done)
+    lag = count_lag(admin, log)
     return Part("log", True, "ready", f"id {log.log_id}, {log.partitions} partitions, {lag} events not recorded yet")
 
 

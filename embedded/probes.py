@@ -73,23 +73,18 @@ def probe_http(port: int, path: str) -> Probe:
 
 def ask_what_is_missing(port: int) -> str | None:
     """Ask the api, GET /readyz, what keeps it from being ready; None where nothing does."""
-    link = http.client.HTTPConnection(LOOPBACK, port, timeout=_READYZ_TIMEOUT_S)
     try:
-        link.request("GET", "/readyz")
-        reply = link.getresponse()
-        body = reply.read()
-        if reply.status == 200:
+        status, body = _ask(port, "GET", "/readyz", None, {}, _READYZ_TIMEOUT_S)
+        if status == 200:
             return None
         found = json.loads(body)
-        rebuilding = [lane for lane in found.get("lanes", ()) if lane["state"] == "rebuilding"]
-        if len(rebuilding) == sum(lane["state"] != "ready" for lane in found.get("lanes", ())) > 0:
-            rows = sum(int(lane["progress"] or 0) for lane in rebuilding)
+        unready = [lane for lane in found.get("lanes", ()) if lane["state"] != "ready"]
+        if unready and all(lane["state"] == "rebuilding" for lane in unready):
+            rows = sum(int(lane["progress"] or 0) for lane in unready)
             return f"boards are being rebuilt from the scorebook: {rows} rows so far"
         return str(found["detail"])
     except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as error:
         return f"the api does not answer: {error}"
-    finally:
-        link.close()
 
 
 def probe_nothing(_pid: int) -> bool:
@@ -98,11 +93,20 @@ def probe_nothing(_pid: int) -> bool:
 
 
 def _answers_200(port: int, method: str, path: str, body: str | None, headers: dict[str, str]) -> bool:
-    link = http.client.HTTPConnection(LOOPBACK, port, timeout=PROBE_TIMEOUT_S)
     try:
-        link.request(method, path, body, headers)
-        return link.getresponse().status == 200
+        return _ask(port, method, path, body, headers, PROBE_TIMEOUT_S)[0] == 200
     except (OSError, http.client.HTTPException):
         return False
+
+
+def _ask(
+    port: int, method: str, path: str, body: str | None, headers: dict[str, str], timeout_s: float
+) -> tuple[int, bytes]:
+    """Status and body of one reply."""
+    link = http.client.HTTPConnection(LOOPBACK, port, timeout=timeout_s)
+    try:
+        link.request(method, path, body, headers)
+        reply = link.getresponse()
+        return reply.status, reply.read()
     finally:
         link.close()

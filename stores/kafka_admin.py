@@ -131,17 +131,20 @@ class KafkaLogAdmin:
                 raise
 
 
+def count_lag(admin: KafkaLogAdmin, log: LogDescription) -> int:
+    """How many of the log's records its group has not committed."""
+    ends, starts = admin.log_ends(log.partitions), admin.log_starts(log.partitions)
+    committed = admin.committed(log.log_id)
+    done = {one: committed[one].offset if one in committed else start for one, start in starts.items()}
+    return sum(max(end - done[one], 0) for one, end in ends.items())
+
+
 def count_unrecorded(settings: Settings) -> int:
-    """How many of the records in the topic of events the group has not committed."""
+    """How many of the records in the topic of events the group has not committed; 0 where there is no topic."""
     admin = KafkaLogAdmin(settings)
     try:
         found = admin.describe()
-        if found is None:
-            return 0
-        ends, starts = admin.log_ends(found.partitions), admin.log_starts(found.partitions)
-        committed = admin.committed(found.log_id)
-        done = {one: committed[one].offset if one in committed else start for one, start in starts.items()}
-        return sum(max(end - done[one], 0) for one, end in ends.items())
+        return 0 if found is None else count_lag(admin, found)
     finally:
         admin.close()
 

@@ -1,7 +1,8 @@
 -- Put before every script that changes a lane. Defines, and does nothing by itself:
 --
---   is_ready(meta, applied, boards, torn, log, truth, topology)   true where the lane is READY, carries these
---       ids, and has kept the keys that a READY lane must have: a lane without them was tampered with and is LOST.
+--   is_ready(meta, applied, boards, torn, log, truth, topology)   how many partitions the lane knows of where it is
+--       READY, carries these ids, and has kept the keys that a READY lane must have; else false: a lane without them
+--       was tampered with and is LOST.
 --   is_epoch(meta, epoch)   true where the lane is READY under this epoch.
 --   tear(meta, torn, board, token)   note the board as torn, by whom: not served until it was mended.
 --       Who mends or settles it knows by the token that nobody tore it anew meanwhile.
@@ -31,10 +32,11 @@ local CHUNK = 4000
 
 local function is_ready(meta, applied, boards, torn, log, truth, topology)
   local found = redis.call('HMGET', meta, 'state', 'log_id', 'truth_id', 'topology', 'boards', 'torn', 'partitions')
-  return found[1] == 'ready' and found[2] == log and found[3] == truth and found[4] == topology
+  local ready = found[1] == 'ready' and found[2] == log and found[3] == truth and found[4] == topology
     and tonumber(found[7] or '') ~= nil and redis.call('EXISTS', applied) == 1
     and redis.call('SCARD', boards) == tonumber(found[5] or '0')
     and redis.call('HLEN', torn) == tonumber(found[6] or '0')
+  return ready and found[7]
 end
 
 local function is_epoch(meta, epoch)

@@ -10,7 +10,8 @@
 -- REQUIRES READY with these ids; for every range applied[partition] >= first offset. Else nothing is written.
 -- ATOMIC   All of it. Entries first, applied next, so that a script that dies half way leaves no gap.
 
-if not is_ready(KEYS[1], KEYS[2], KEYS[4], KEYS[5], ARGV[1], ARGV[2], ARGV[3]) then
+local known = is_ready(KEYS[1], KEYS[2], KEYS[4], KEYS[5], ARGV[1], ARGV[2], ARGV[3])
+if not known then
   return {'LOST'}
 end
 local ranges = tonumber(ARGV[5])
@@ -53,7 +54,6 @@ if #times > 0 then
   redis.call('HSET', KEYS[3], unpack(times))
 end
 -- A lane that was rolled back to before the log grew must not take its few partitions for all.
-local known = redis.call('HGET', KEYS[1], 'partitions')
 if tonumber(known) < tonumber(ARGV[4]) then
   known = ARGV[4]
   redis.call('HSET', KEYS[1], 'partitions', known)
